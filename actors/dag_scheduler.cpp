@@ -1,0 +1,283 @@
+#include <troupe/actors/dag_scheduler.hpp>
+
+#include <unordered_map>
+
+#include <troupe/messages/gate.hpp>
+#include <troupe/messages/type_ids.hpp>
+
+namespace troupe {
+namespace {
+
+using scheduler_pointer = stateful_pointer<dag_scheduler_actor, struct scheduler_state>;
+
+struct scheduler_state {
+  static constexpr const char* name = "troupe.dag-scheduler";
+  dag_scheduler_config config;
+  std::unique_ptr<dag_scheduler> core;
+  std::unique_ptr<gate> admitted;
+  std::shared_ptr<spdlog::logger> log;
+  std::uint64_t surprises = 0;
+  allocator_actor allocator;
+  std::unordered_map<executor_id, executor_actor> executors;
+  std::unordered_map<job_id, client_actor> submitters; ///< of unfinished jobs
+  event_batch facts;                                   ///< not sent yet
+  effects::list effects_buffer;                        ///< reused: no allocation per event
+  time_point last_progress{};
+  bool stopping = false;
+  std::vector<caf::typed_response_promise<boxed<acknowledged>>> stop_promises;
+
+  /// Carries out what the core asked for and leaves the list empty.
+  void dispatch(scheduler_pointer self, effects::list& out);
+  void complete(scheduler_pointer self, effects::complete_job& done);
+  void ask_allocator(scheduler_pointer self, std::vector<executor_shape> shapes);
+  void flush_facts(scheduler_pointer self);
+  void report_progress(scheduler_pointer self, time_point now);
+  void submitter_gone(scheduler_pointer self, const caf::actor_addr& who);
+  void tick_passed(scheduler_pointer self);
+  cluster_status status(const status_query& query, time_point now) const;
+};
+
+void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
+  for (auto& effect : out) {
+    if (auto* s = std::get_if<effects::send_orders>(&effect)) {
+      if (const auto it = executors.find(s->executor); it != executors.end())
+        tell(self, it->second, box(std::move(s->orders)));
+    } else if (auto* p = std::get_if<effects::publish>(&effect)) {
+      facts.records.push_back({0, 0, std::move(p->event)});
+    } else if (auto* c = std::get_if<effects::complete_job>(&effect)) {
+      complete(self, *c);
+    } else if (auto* a = std::get_if<effects::ask_feasibility>(&effect)) {
+      ask_allocator(self, std::move(a->shapes));
+    } else if (auto* l = std::get_if<effects::report_load>(&effect)) {
+      if (allocator) tell(self, allocator, box(std::move(l->report)));
+    }
+  }
+  out.clear();
+  if (facts.records.size() >= 256) flush_facts(self);
+}
+
+void scheduler_state::complete(scheduler_pointer self, effects::complete_job& done) {
+  const auto id = done.end.job;
+  log->info("job-ended job={} state={} {}", id.value, to_string(done.end.progress.state), done.end.failure.message);
+  if (const auto it = submitters.find(id); it != submitters.end()) {
+    tell(self, it->second, box(std::move(done.end)));
+    submitters.erase(it);
+  }
+  if (stopping && submitters.empty()) {
+    for (auto& promise : stop_promises) promise.deliver(box(acknowledged{}));
+    stop_promises.clear();
+  }
+}
+
+void scheduler_state::ask_allocator(scheduler_pointer self, std::vector<executor_shape> shapes) {
+  if (!allocator) return; // the time-out decides
+  const auto asked = shapes;
+  ask(self, allocator, config.request_timeout, box(feasibility_query{std::move(shapes)}))
+      .then(
+          [this, self, asked](const boxed<feasibility_answer>& answer) {
+            effects::list out;
+            for (std::size_t i = 0; i < asked.size() && i < answer->answers.size(); ++i)
+              core->on_feasibility(asked[i].shape, answer->answers[i], now_of(self), out);
+            dispatch(self, out);
+          },
+          [this, self](const caf::error& why) { log->warn("feasibility-unknown {}", describe(self->system(), why)); });
+}
+
+void scheduler_state::flush_facts(scheduler_pointer self) {
+  if (facts.records.empty()) return;
+  tell(self, config.driver, box(std::exchange(facts, {})));
+}
+
+void scheduler_state::report_progress(scheduler_pointer self, time_point now) {
+  for (const auto& [job, client] : submitters)
+    if (auto progress = core->progress(job, now)) tell(self, client, box(std::move(*progress)));
+}
+
+void scheduler_state::submitter_gone(scheduler_pointer self, const caf::actor_addr& who) {
+  std::vector<job_id> orphans;
+  for (const auto& [job, client] : submitters)
+    if (client.address() == who) orphans.push_back(job);
+  effects::list out;
+  for (const auto job : orphans) {
+    submitters.erase(job); // nobody to tell
+    core->on_job_cancelled(job, "its submitter is gone", now_of(self), out);
+  }
+  dispatch(self, out);
+}
+
+void scheduler_state::tick_passed(scheduler_pointer self) {
+  const auto now = now_of(self);
+  core->on_tick(now, effects_buffer);
+  dispatch(self, effects_buffer);
+  flush_facts(self);
+  if (now - last_progress >= config.progress_interval) {
+    last_progress = now;
+    report_progress(self, now);
+  }
+}
+
+cluster_status scheduler_state::status(const status_query& query, time_point now) const {
+  cluster_status answer;
+  if (query.jobs) answer.jobs = core->all_progress(now);
+  if (query.executors)
+    for (const auto& e : core->executors()) {
+      executor_status s;
+      s.info = *e.info;
+      s.state = e.draining ? "draining" : "active";
+      s.leases = e.leases;
+      s.running = e.running;
+      s.tasks_done = e.tasks_done;
+      answer.executors.push_back(std::move(s));
+    }
+  answer.dropped_messages = admitted->dropped() + core->stale_messages() + surprises;
+  return answer;
+}
+
+error stranger() { return make_error(ec::unauthenticated, "say hello to the driver first"); }
+
+dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_scheduler_config config) {
+  auto& state = state_of(self);
+  state.config = std::move(config);
+  state.log = state.config.loggers("dag-scheduler");
+  state.core = std::make_unique<dag_scheduler>(state.config.core);
+  state.admitted = std::make_unique<gate>(self->node());
+  auto hooks = logging_hooks(state.log, &state.surprises);
+  hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).submitter_gone(self, who); };
+  harden(self, std::move(hooks));
+  tell_after(self, dag_scheduler_actor{self}, state.config.tick_interval, tick{});
+  return {
+      [self](const boxed<executor_info>& info, const executor_actor& executor) {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return; // only the driver of this process admits
+        s.admitted->admit(executor.node());
+        s.executors[info->executor] = executor;
+        s.log->info("executor-added executor={} host={} pid={} slots={} profile=\"{}\"", info->executor.value,
+                    info->host, info->pid, info->slots, to_string(info->profile));
+        s.core->on_executor_added(*info, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        s.tick_passed(self);
+      },
+      [self](const boxed<executor_gone>& gone) {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return;
+        const auto it = s.executors.find(gone->executor);
+        if (it == s.executors.end()) return;
+        s.admitted->dismiss(it->second.node());
+        s.executors.erase(it);
+        s.log->info("executor-removed executor={} lost={} cause=\"{}\"", gone->executor.value, gone->lost, gone->cause);
+        s.core->on_executor_gone(gone->executor, gone->epoch, gone->cause, gone->lost, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        s.tick_passed(self);
+      },
+      [self](const boxed<executor_report>& report) {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return;
+        s.core->on_report(*report, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+      },
+      [self](const allocator_actor& allocator) {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return;
+        if (s.allocator) s.admitted->dismiss(s.allocator.node());
+        s.allocator = allocator;
+        s.admitted->admit(allocator.node());
+        s.core->on_allocator_added(now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        s.tick_passed(self);
+      },
+      [self](const boxed<job_submission>& submission, const client_actor& client) -> caf::result<boxed<job_accepted>> {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        if (s.stopping) return to_caf_error(make_error(ec::refused, "the session is ending and takes no new job"));
+        if (!submission->job || submission->profiles.size() != submission->job->profiles.size())
+          return to_caf_error(make_error(ec::invalid_argument, "the submission does not name its profiles"));
+        if (auto valid = validate(*submission->job); !valid) return to_caf_error(valid.error());
+        const auto now = now_of(self);
+        const auto id = s.core->on_job_submitted(submission->job, submission->profiles, now, s.effects_buffer);
+        s.log->info("job-submitted job={} name=\"{}\" stages={}", id.value, submission->job->name,
+                    submission->job->stages.size());
+        // One watch per client; repeated ones would only repeat the notice.
+        const auto known = std::any_of(s.submitters.begin(), s.submitters.end(),
+                                       [&](const auto& entry) { return entry.second == client; });
+        if (!known) watch(self, client);
+        s.submitters.emplace(id, client);
+        // The acceptance goes first, so that a submitter knows the job before it hears of its end.
+        auto promise = self->make_response_promise<boxed<job_accepted>>();
+        promise.deliver(box(job_accepted{id}));
+        s.dispatch(self, s.effects_buffer);
+        return promise;
+      },
+      [self](const boxed<cancel_job>& cancel) -> caf::result<boxed<acknowledged>> {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        const bool known = s.core->on_job_cancelled(cancel->job, cancel->reason, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        if (!known)
+          return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(cancel->job.value)));
+        return box(acknowledged{});
+      },
+      [self](const boxed<release_request>& request) -> caf::result<boxed<release_answer>> {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        auto answer = s.core->on_release_requested(request->executor, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        return box(release_answer{request->executor, answer.granted, answer.serving, std::move(answer.reason)});
+      },
+      [self](const boxed<launch_report>& report) {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return;
+        for (const auto& status : report->statuses) s.core->on_launch_failed(status.shape, status.detail);
+      },
+      [self](const boxed<event_batch>& batch) {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return;
+        s.facts.records.insert(s.facts.records.end(), batch->records.begin(), batch->records.end());
+      },
+      [self](const boxed<release_results>& release) {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return;
+        s.core->on_results_released(release->job, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+      },
+      [self](const boxed<status_query>& query) -> caf::result<boxed<cluster_status>> {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        return box(s.status(*query, now_of(self)));
+      },
+      [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        auto found = s.core->placements(query->job);
+        if (!found)
+          return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(query->job.value)));
+        return box(placement_answer{std::move(*found)});
+      },
+      [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        s.stopping = true;
+        std::vector<job_id> open;
+        for (const auto& [job, client] : s.submitters) open.push_back(job);
+        for (const auto job : open) s.core->on_job_cancelled(job, stop->reason, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        s.flush_facts(self);
+        if (s.submitters.empty()) return box(acknowledged{});
+        auto promise = self->make_response_promise<boxed<acknowledged>>();
+        s.stop_promises.push_back(promise);
+        return promise;
+      },
+      [self](tick) {
+        auto& s = state_of(self);
+        s.tick_passed(self);
+        tell_after(self, dag_scheduler_actor{self}, s.config.tick_interval, tick{});
+      },
+  };
+}
+
+} // namespace
+
+dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config) {
+  return system.spawn(behavior, std::move(config));
+}
+
+} // namespace troupe

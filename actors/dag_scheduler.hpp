@@ -1,0 +1,24 @@
+#pragma once
+
+/// Owns jobs, stages, executors and placement; a thin shell around the core of the same name in runtime/dag.
+
+#include <caf/actor_system.hpp>
+
+#include <troupe/actors/common.hpp>
+#include <troupe/messages/interfaces.hpp>
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+struct dag_scheduler_config {
+  dag_scheduler::options core;
+  driver_actor driver; ///< hears the events
+  logger_source loggers = silent_loggers();
+  duration tick_interval = std::chrono::milliseconds{100};
+  duration progress_interval = std::chrono::milliseconds{200};
+  duration request_timeout = std::chrono::seconds{10};
+};
+
+dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config);
+
+} // namespace troupe

@@ -1,0 +1,118 @@
+#include <troupe/actors/embedding.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include <troupe/actors/in_process_backend.hpp>
+
+namespace troupe {
+namespace {
+
+/// A host that has exactly what the standing executors take, its addresses numbered from 0.
+carving_host host_for(const std::vector<std::pair<resource_profile, std::uint32_t>>& executors) {
+  carving_host host;
+  std::map<std::string, std::int64_t> custom;
+  for (const auto& [profile, count] : executors)
+    for (const auto& [name, request] : profile.executor) {
+      const auto amount = request.amount * count;
+      if (name == resource_names::cores)
+        host.cores += amount;
+      else if (is_builtin_executor_resource(name))
+        host.memory += amount;
+      else
+        custom[name] += amount;
+    }
+  for (const auto& [name, amount] : custom) {
+    auto& pool = host.custom[name];
+    pool.amount = amount;
+    for (std::int64_t i = 0; i < amount; ++i) pool.addresses.push_back(std::to_string(i));
+  }
+  return host;
+}
+
+result<void> check(const embedded_options& options) {
+  const auto wrong = [](const std::string& what) {
+    return make_error(ec::invalid_argument, "embedded_options::" + what);
+  };
+  std::error_code ec_ignored;
+  if (!std::filesystem::path{options.directory}.is_absolute() ||
+      !std::filesystem::is_directory(options.directory, ec_ignored))
+    return wrong("directory is '" + options.directory + "': name an existing folder by its absolute path");
+  if (auto valid = validate(options.defaults); !valid) return wrong("defaults: " + valid.error().message);
+  if (options.defaults.executor_amount(resource_names::cores) == 0 || options.defaults.task.empty())
+    return wrong("defaults: a default profile names the executor's cores and the task's cpus");
+  for (const auto& [profile, count] : options.executors)
+    if (auto valid = validate(complete(profile, options.defaults)); !valid)
+      return wrong("executors: " + valid.error().message);
+  if (options.hosts.empty() && options.executors.empty()) return wrong("hosts: none, and no executors to make one for");
+  for (const auto& host : options.hosts)
+    if (auto valid = validate(host); !valid) return wrong("hosts: " + valid.error().message);
+  return {};
+}
+
+} // namespace
+
+void prepare(caf::actor_system_config& config) { register_types(config); }
+
+resource_profile embedded_options::default_embedded_profile() {
+  return resource_profile_builder{}
+      .require(executor_resource_requests{}.cores(1).memory("1g"))
+      .require(task_resource_requests{}.cpus(1))
+      .build();
+}
+
+result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_options options) {
+  if (auto good = check(options); !good) return good.error();
+  for (auto& [profile, count] : options.executors) profile = complete(profile, options.defaults);
+  if (options.hosts.empty()) {
+    options.hosts.push_back(host_for(options.executors));
+    options.hosts.back().name = "localhost";
+  }
+  const auto secret = std::make_shared<const session_secret>(session_secret::generate());
+  const auto local = std::make_shared<local_blocks>();
+  driver_config d;
+  d.cluster_id = make_random_name();
+  d.session_id = make_random_name();
+  d.master = "embedded";
+  d.secret = secret;
+  d.defaults = options.defaults;
+  d.scheduler = options.scheduler;
+  d.allocation = options.allocation;
+  d.fixed_executors = options.executors;
+  d.loggers = options.loggers;
+  d.unix_nanoseconds = [] {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::int64_t{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
+  };
+  block_client::options reading;
+  reading.cluster_id = d.cluster_id;
+  embedded_cluster out;
+  out.blocks = std::make_shared<block_client>(reading, *secret, local);
+  in_process_backend::options b;
+  b.hosts = std::move(options.hosts);
+  b.described_by = "embedded_options::hosts";
+  b.cluster_id = d.cluster_id;
+  b.secret = secret;
+  b.directory = std::move(options.directory);
+  b.block_memory = options.block_memory;
+  b.max_inline_result = options.max_inline_result;
+  b.local = local;
+  b.fetcher = out.blocks;
+  b.loggers = options.loggers;
+  d.make_backend = [&system, b](driver_actor to) {
+    auto mine = b;
+    mine.driver = std::move(to);
+    return std::make_shared<in_process_backend>(system, std::move(mine));
+  };
+  out.driver = spawn_driver(system, std::move(d));
+  return out;
+}
+
+result<std::string> fetch_result(const embedded_cluster& from, const result_location& where) {
+  auto block = from.blocks->fetch(where.endpoint, {where.stage, where.partition, where.attempt}, 0);
+  if (!block) return block.error();
+  return std::string{block->bytes};
+}
+
+} // namespace troupe

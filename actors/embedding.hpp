@@ -1,0 +1,77 @@
+#pragma once
+
+/// Troupe inside an application that has an actor system of its own: a driver and executors that are actors of it. No
+/// process is started, no port opened, no signal handled, nothing printed.
+///
+///     class my_config : public caf::actor_system_config { my_config() { troupe::prepare(*this); … } };
+///     …
+///     troupe::embedded_options options;
+///     options.directory = folder;
+///     auto troupe = troupe::spawn_embedded(system, options);   // a driver with two executors
+///     ask(self, troupe->driver, timeout, box(job_submission{job, {}}), client);   // from any actor of the application
+///     …
+///     ask(self, troupe->driver, timeout, box(stop_session{"done"}));   // jobs cancelled, executors gone
+///     caf::anon_send_exit(troupe->driver, caf::exit_reason::user_shutdown);   // the rest ends with the driver
+///
+/// Several may live in one system. Native tasks run on threads of their executors, never on CAF's.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <troupe/actors/common.hpp>
+#include <troupe/actors/driver.hpp>
+#include <troupe/messages/interfaces.hpp>
+#include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/allocation/allocation_policy.hpp>
+#include <troupe/runtime/resources/carving.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/result.hpp>
+#include <troupe/runtime/transfer/block_client.hpp>
+
+namespace troupe {
+
+/// Announces Troupe's message types in an application's own configuration, before its actor system is made. Sets
+/// nothing else: what suits task execution (`scheduler.policy = sharing`, `scheduler.max-throughput = 100`) is advice.
+void prepare(caf::actor_system_config& config);
+
+struct embedded_options {
+  /// An existing folder for spilled blocks and the attempts of commands, absolute and of no other driver. It is empty
+  /// again when all executors are gone; removing it is the application's.
+  std::string directory;
+  /// What an executor has and a task takes where a job says nothing: complete, valid.
+  resource_profile defaults = default_embedded_profile();
+  /// Executors that are always there: profiles and how many of each. None: they start when tasks wait.
+  std::vector<std::pair<resource_profile, std::uint32_t>> executors = {{default_embedded_profile(), 2}};
+  /// What all executors are carved out of. None: one host with exactly what `executors` take.
+  std::vector<carving_host> hosts;
+  dag_scheduler::options scheduler;
+  allocation_policy::options allocation;        ///< without `fixed`
+  std::uint64_t block_memory = 256ull << 20;    ///< bytes per executor; more goes to files
+  std::uint64_t max_inline_result = 1ull << 20; ///< bytes; a larger result is announced and read by `fetch_result`
+  logger_source loggers = silent_loggers();
+
+  /// One core and 1 GiB, a task taking one cpu.
+  static resource_profile default_embedded_profile();
+};
+
+/// A driver of the application's own actor system. Copies name the same one.
+struct embedded_cluster {
+  driver_actor driver;
+  /// Reads results that stayed on their executor; valid until the executors are gone.
+  std::shared_ptr<block_client> blocks;
+};
+
+/// Spawns a driver and what it needs; executors join it soon after, jobs that come earlier wait for them. `system` has
+/// been prepared and outlives all of it. Refused with ec::invalid_argument where an option is not as described.
+result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_options options);
+
+/// A result that stayed on its executor; the calling thread waits for it.
+result<std::string> fetch_result(const embedded_cluster& from, const result_location& where);
+
+} // namespace troupe

@@ -1,0 +1,292 @@
+#include <troupe/actors/executor.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <troupe/actors/hello.hpp>
+#include <troupe/messages/gate.hpp>
+#include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/execution/executor_core.hpp>
+#include <troupe/runtime/scheduling/state_machine.hpp>
+
+namespace troupe {
+namespace {
+
+using executor_pointer = stateful_pointer<executor_actor, struct executor_state>;
+
+/// joining -> active -> leaving -> over; joining -> over. Leaving waits for the driver's answer to the goodbye, over
+/// for the lease threads.
+enum class phase { joining, active, leaving, over };
+
+constexpr bool may_follow(phase from, phase to) noexcept {
+  if (from == phase::joining) return to == phase::active || to == phase::over;
+  return from < to;
+}
+
+struct executor_state {
+  static constexpr const char* name = "troupe.executor";
+  executor_config config;
+  std::unique_ptr<executor_core> core;
+  std::unique_ptr<task_runner> runner;
+  std::unique_ptr<gate> admitted;
+  std::shared_ptr<spdlog::logger> log;
+  std::uint64_t surprises = 0;
+  phase now_in = phase::joining;
+  dag_scheduler_actor scheduler;
+  duration heartbeat_interval{};
+  time_point last_beat{}; ///< of ours
+  time_point last_word{}; ///< of the driver
+  time_point last_tick{};
+  std::uint64_t beats = 0;
+  effects::execution_list effects_buffer;
+  error reason;      ///< why it is over
+  bool clean = true; ///< all lease threads ended; written by `ending`, read after its join
+  std::atomic<bool> ended = false;
+  std::thread ending;
+
+  ~executor_state() {
+    if (ending.joinable()) ending.join();
+  }
+  void join(executor_pointer self);
+  void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
+  void start_runner(executor_pointer self, executor_id id);
+  void dispatch(executor_pointer self);
+  void report(executor_pointer self, executor_report&& content);
+  void beat(executor_pointer self, time_point now);
+  void tick_passed(executor_pointer self);
+  void leave(executor_pointer self, error why);
+  void finish(executor_pointer self, error why);
+  void end(executor_pointer self);
+};
+
+void executor_state::join(executor_pointer self) {
+  auto opening = std::make_shared<hello_opening>(peer_role::executor, config.cluster_id);
+  ask(self, config.driver, config.request_timeout, box(opening->message()))
+      .then(
+          [this, self, opening](const boxed<hello_challenge>& challenge) {
+            if (now_in != phase::joining) return; // told to end meanwhile
+            auto proof = opening->answer(*challenge, *config.secret);
+            if (!proof && proof.error().code == ec::unauthenticated)
+              register_at_driver(self, opening->surrender(*challenge), proof.error());
+            else if (!proof)
+              finish(self, proof.error());
+            else
+              register_at_driver(self, *proof, {});
+          },
+          [this, self](const caf::error& why) { finish(self, from_caf_error(self->system(), why)); });
+}
+
+/// `hopeless`: the driver will refuse, and this is why; it is asked all the same so that it logs that somebody tried.
+void executor_state::register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless) {
+  executor_registration registration;
+  registration.proof = proof;
+  registration.info = config.info;
+  registration.blocks = config.blocks->held();
+  ask(self, config.driver, config.request_timeout, box(std::move(registration)), executor_actor{self})
+      .then(
+          [this, self, hopeless](const boxed<welcome>& answer, const dag_scheduler_actor& to) {
+            if (now_in != phase::joining) return;
+            if (hopeless) return finish(self, hopeless); // an impostor admits everybody
+            scheduler = to;
+            admitted->admit(to.node());
+            core->set_id(answer->executor);
+            start_runner(self, answer->executor);
+            heartbeat_interval = duration{static_cast<std::int64_t>(answer->heartbeat_nanoseconds)};
+            transition("executor", now_in, phase::active);
+            last_word = now_of(self);
+            log->info("admitted executor={} session={}", answer->executor.value, answer->session_id);
+            if (config.on_admitted) config.on_admitted(answer->executor);
+          },
+          [this, self, hopeless](const caf::error& why) {
+            finish(self, hopeless ? hopeless : from_caf_error(self->system(), why));
+          });
+}
+
+/// Tasks are told the executor's id, so nothing can run before it is known.
+void executor_state::start_runner(executor_pointer self, executor_id id) {
+  auto options = config.runner;
+  options.executor = id;
+  options.blocks = config.blocks.get();
+  options.on_outcomes = [me = executor_actor{self}](std::shared_ptr<const outcome_batch> outcomes) {
+    tell_as(me, me, box(std::move(outcomes)));
+  };
+  runner = std::make_unique<task_runner>(std::move(options));
+}
+
+void executor_state::dispatch(executor_pointer self) {
+  executor_report refused;
+  bool stop = false;
+  bool killed = false;
+  for (auto& effect : effects_buffer) {
+    if (auto* r = std::get_if<effects::run_batch>(&effect)) {
+      runner->run(std::shared_ptr<const task_batch>{r->orders, &r->orders->batches[r->index]});
+    } else if (auto* o = std::get_if<effects::open_lease>(&effect)) {
+      runner->open_lease(o->grant);
+    } else if (auto* c = std::get_if<effects::close_lease>(&effect)) {
+      runner->close_lease(c->lease);
+    } else if (auto* i = std::get_if<effects::install_stage>(&effect)) {
+      runner->install(i->stage);
+    } else if (auto* g = std::get_if<effects::remove_stage>(&effect)) {
+      runner->remove(g->stage);
+      killed = true;
+      config.blocks->remove(g->stage);
+    } else if (auto* k = std::get_if<effects::kill_attempt>(&effect)) {
+      runner->kill(k->which);
+      killed = true;
+    } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {
+      log->warn("refused lease={} stage={} reason=\"{}\"", f->what.lease.value, f->what.stage.value, f->what.reason);
+      refused.refusals.push_back(std::move(f->what));
+    } else {
+      stop = true;
+    }
+  }
+  effects_buffer.clear();
+  // Attempts that were still queued end without a thread that would report them.
+  if (killed) runner->flush();
+  if (!refused.refusals.empty()) report(self, std::move(refused));
+  if (stop) finish(self, {});
+}
+
+void executor_state::report(executor_pointer self, executor_report&& content) {
+  content.executor = core->info().executor;
+  content.epoch = core->info().epoch;
+  content.orders_seen = core->orders_seen();
+  tell(self, scheduler, box(std::move(content)));
+}
+
+void executor_state::beat(executor_pointer self, time_point now) {
+  last_beat = now;
+  const auto load = runner->current_load();
+  executor_heartbeat message;
+  message.executor = core->info().executor;
+  message.epoch = core->info().epoch;
+  message.number = ++beats;
+  message.orders_seen = core->orders_seen();
+  message.running = load.running;
+  message.queued = load.queued;
+  message.block_bytes = config.blocks->bytes();
+  tell(self, config.driver, box(std::move(message)));
+}
+
+void executor_state::tick_passed(executor_pointer self) {
+  const auto now = now_of(self);
+  // Our own lateness is not the driver's silence.
+  const auto lateness = std::max(duration::zero(), now - last_tick - config.tick_interval);
+  last_tick = now;
+  if (now_in != phase::active) return;
+  last_word += std::min(lateness, now - last_word);
+  runner->flush();
+  if (now - last_beat >= heartbeat_interval) beat(self, now);
+  if (now - last_word > config.driver_timeout + heartbeat_interval) {
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_word).count();
+    finish(self, make_error(ec::unreachable, "the driver has been silent for " + std::to_string(silent) +
+                                                 "ms (troupe.executor.driver-timeout)"));
+  }
+}
+
+/// Leaves on its own account: the driver hears of it first, if it can be reached.
+void executor_state::leave(executor_pointer self, error why) {
+  if (now_in != phase::active) return finish(self, std::move(why));
+  transition("executor", now_in, phase::leaving);
+  const auto over = [this, self, why] { finish(self, why); };
+  ask(self, config.driver, config.kill_grace,
+      box(goodbye{core->info().executor, core->info().epoch, why ? why.message : "it was asked to end"}))
+      .then([over](const boxed<acknowledged>&) { over(); }, [over](const caf::error&) { over(); });
+}
+
+void executor_state::finish(executor_pointer self, error why) {
+  if (now_in == phase::over) return;
+  transition("executor", now_in, phase::over);
+  if (why)
+    log->error("ends reason=\"{}\"", why.message);
+  else
+    log->info("ends");
+  reason = std::move(why);
+  // Waiting for tasks to end takes a while and an actor must not wait.
+  ending = std::thread{[this, me = executor_actor{self}] {
+    clean = !runner || runner->shutdown(config.kill_grace);
+    ended = true;
+    tell_as(me, me, tick{});
+  }};
+}
+
+void executor_state::end(executor_pointer self) {
+  ending.join();
+  if (config.on_end) config.on_end(reason, clean);
+  self->quit();
+}
+
+executor_actor::behavior_type behavior(executor_pointer self, executor_config config) {
+  auto& state = state_of(self);
+  state.config = std::move(config);
+  state.log = state.config.loggers("executor");
+  state.core = std::make_unique<executor_core>(state.config.info);
+  state.admitted = std::make_unique<gate>(self->node());
+  state.admitted->admit(state.config.driver.node());
+  state.last_tick = now_of(self);
+  const executor_actor me{self};
+  auto hooks = logging_hooks(state.log, &state.surprises);
+  hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) {
+    auto& s = state_of(self);
+    if (who == s.config.driver.address()) s.log->warn("driver-out-of-reach");
+  };
+  hooks.on_exit = [self](const caf::actor_addr& who, const caf::error&) {
+    auto& s = state_of(self);
+    // Anybody who can reach the port can send one (an exit message is no goodbye); only this process may.
+    if (who && who.node() != self->node()) return false;
+    s.leave(self, {});
+    return false; // it quits when it is over
+  };
+  harden(self, std::move(hooks));
+  watch(self, state.config.driver);
+  state.join(self);
+  tell_after(self, me, state.config.tick_interval, tick{});
+  return {
+      [self](const boxed<executor_orders>& orders) {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self) || s.now_in != phase::active) return;
+        s.core->on_orders(orders.shared(), s.effects_buffer);
+        s.dispatch(self);
+      },
+      [self](const boxed<driver_heartbeat>&) {
+        auto& s = state_of(self);
+        if (s.admitted->passes(self)) s.last_word = now_of(self);
+      },
+      [self](const boxed<outcome_batch>& outcomes) {
+        auto& s = state_of(self);
+        if (sender_node(self) != self->node() || s.now_in != phase::active) return;
+        s.core->on_outcomes(*outcomes, s.effects_buffer);
+        executor_report content;
+        content.outcomes.push_back(outcomes.shared());
+        s.report(self, std::move(content));
+        s.dispatch(self);
+      },
+      [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return to_caf_error(make_error(ec::unauthenticated, "only the driver stops it"));
+        s.log->info("stop reason=\"{}\"", stop->reason);
+        auto promise = self->make_response_promise<boxed<acknowledged>>();
+        promise.deliver(box(acknowledged{}));
+        s.finish(self, {});
+        return promise;
+      },
+      [self](tick) {
+        auto& s = state_of(self);
+        if (s.now_in == phase::over) {
+          if (s.ended && s.ending.joinable()) s.end(self);
+          return;
+        }
+        s.tick_passed(self);
+        if (s.now_in != phase::over) tell_after(self, executor_actor{self}, s.config.tick_interval, tick{});
+      },
+  };
+}
+
+} // namespace
+
+executor_actor spawn_executor(caf::actor_system& system, executor_config config) {
+  return system.spawn(behavior, std::move(config));
+}
+
+} // namespace troupe

@@ -1,0 +1,41 @@
+#pragma once
+
+/// Runs tasks: says hello to the driver, checks every order against its own ledger, hands accepted work to a
+/// task_runner and reports outcomes. A thin shell around executor_core.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <caf/actor_system.hpp>
+
+#include <troupe/actors/common.hpp>
+#include <troupe/messages/interfaces.hpp>
+#include <troupe/runtime/execution/task_runner.hpp>
+#include <troupe/runtime/storage/block_store.hpp>
+#include <troupe/runtime/transfer/handshake.hpp>
+
+namespace troupe {
+
+struct executor_config {
+  driver_actor driver;
+  executor_info info;     ///< without an id; everything else filled in
+  std::string cluster_id; ///< that it means to join
+  std::shared_ptr<const session_secret> secret;
+  task_runner::options runner; ///< without id and `on_outcomes`
+  std::shared_ptr<block_store> blocks;
+  logger_source loggers = silent_loggers();
+  duration driver_timeout = std::chrono::seconds{3}; ///< it ends when the driver has been out of reach so long
+  duration request_timeout = std::chrono::seconds{10};
+  duration tick_interval = std::chrono::milliseconds{100};
+  duration kill_grace = std::chrono::seconds{1};
+  /// Called once, in the actor, when it was admitted under this id.
+  std::function<void(executor_id)> on_admitted;
+  /// Called once, in the actor, when nothing of it runs any more: ec::none after an orderly stop. `clean` is false when
+  /// a native task would not end: the process has to.
+  std::function<void(const error& why, bool clean)> on_end;
+};
+
+executor_actor spawn_executor(caf::actor_system& system, executor_config config);
+
+} // namespace troupe

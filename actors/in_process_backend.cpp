@@ -1,0 +1,133 @@
+#include <troupe/actors/in_process_backend.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/execution/function_table.hpp>
+
+namespace troupe {
+
+in_process_backend::in_process_backend(caf::actor_system& system, options opts)
+  : system_(system), options_(std::move(opts)), carving_(options_.hosts, options_.described_by) {}
+
+in_process_backend::~in_process_backend() {
+  for (auto& [request, c] : children_) caf::anon_send_exit(c.actor, caf::exit_reason::user_shutdown);
+}
+
+void in_process_backend::converge(const std::vector<executor_order>& wanted) {
+  std::set<request_id> names;
+  for (const auto& order : wanted) {
+    names.insert(order.request);
+    const auto it = children_.find(order.request);
+    if (it == children_.end()) {
+      start(order);
+    } else if (order.parked && !it->second.parked) {
+      it->second.parked = true;
+      carving_.park(order.request);
+    }
+  }
+  for (auto& [request, c] : children_) {
+    if (names.contains(request) || c.stopping) continue;
+    c.stopping = true;
+    caf::anon_send_exit(c.actor, caf::exit_reason::user_shutdown);
+  }
+}
+
+void in_process_backend::start(const executor_order& order) {
+  const auto refuse = [&](std::string why) {
+    carving_.free(order.request);
+    ended_.push_back({order.request, order.shape.shape, launch_state::refused, std::move(why)});
+  };
+  const auto heard =
+      std::any_of(ended_.begin(), ended_.end(), [&](const launch_status& s) { return s.request == order.request; });
+  if (heard) return;
+  auto place = carving_.place(order.request, order.shape.profile);
+  if (!place) return refuse(place.error().message);
+  const auto name = "executor-" + std::to_string(order.request.value);
+  const auto blocks_directory = options_.directory + "/blocks-" + name;
+  const auto attempts_directory = options_.directory + "/attempts-" + name;
+  for (const auto& path : {blocks_directory, attempts_directory})
+    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+      return refuse("cannot make " + path + ": " + std::strerror(errno));
+  const auto blocks = std::make_shared<block_store>(block_store::options{blocks_directory, options_.block_memory});
+
+  executor_config config;
+  config.driver = options_.driver;
+  config.cluster_id = options_.cluster_id;
+  config.secret = options_.secret;
+  config.blocks = blocks;
+  config.loggers = options_.loggers;
+  config.driver_timeout = options_.driver_timeout;
+  config.kill_grace = options_.kill_grace;
+  config.runner.shuffles = options_.fetcher.get();
+  config.runner.attempts_directory = attempts_directory;
+  config.runner.max_inline_result = options_.max_inline_result;
+  config.info.request = order.request;
+  config.info.epoch = make_incarnation();
+  config.info.host = carving_.hosts()[place->host].name;
+  config.info.pid = static_cast<std::uint32_t>(getpid());
+  config.info.profile = order.shape.profile;
+  config.info.capacity = place->capacity;
+  config.info.slots = slots_of(place->capacity, order.shape.profile).slots;
+  config.info.native = function_table::instance().size() > 0;
+  config.info.in_process = true;
+  config.info.build_id = options_.build_id;
+  auto id = std::make_shared<executor_id>();
+  config.on_admitted = [local = options_.local, blocks, id](executor_id given) {
+    *id = given;
+    local->add(given, blocks);
+  };
+  config.on_end = [box = mailbox_, local = options_.local, id, request = order.request,
+                   fetcher = options_.fetcher](const error& why, bool) {
+    if (*id) local->remove(*id);
+    std::lock_guard lock{box->mutex};
+    box->ended[request] = why ? why.message : "it ended";
+  };
+  child c;
+  c.shape = order.shape.shape;
+  c.actor = spawn_executor(system_, std::move(config));
+  children_.emplace(order.request, std::move(c));
+}
+
+void in_process_backend::reap() {
+  std::map<request_id, std::string> ended;
+  {
+    std::lock_guard lock{mailbox_->mutex};
+    ended = std::exchange(mailbox_->ended, {});
+  }
+  for (auto& [request, why] : ended) {
+    const auto it = children_.find(request);
+    if (it == children_.end()) continue;
+    carving_.free(request);
+    ended_.push_back({request, it->second.shape, launch_state::gone, std::move(why)});
+    children_.erase(it);
+    std::error_code ignored;
+    const auto name = "executor-" + std::to_string(request.value);
+    std::filesystem::remove_all(options_.directory + "/blocks-" + name, ignored);
+    std::filesystem::remove_all(options_.directory + "/attempts-" + name, ignored);
+  }
+}
+
+std::vector<launch_status> in_process_backend::snapshot() {
+  reap();
+  auto out = std::exchange(ended_, {});
+  for (const auto& [request, c] : children_) out.push_back({request, c.shape, launch_state::running, {}});
+  return out;
+}
+
+feasibility in_process_backend::check(const executor_shape& shape) { return carving_.check(shape.profile); }
+
+std::uint32_t in_process_backend::room_for(const executor_shape& shape) {
+  reap();
+  return carving_.room_for(shape.profile);
+}
+
+} // namespace troupe

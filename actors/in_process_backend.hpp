@@ -1,0 +1,71 @@
+#pragma once
+
+/// Executors as actors of this process: the backend of `local[N]` and of embedders. Used by the allocator actor alone.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+
+#include <troupe/actors/executor.hpp>
+#include <troupe/runtime/allocation/allocation.hpp>
+#include <troupe/runtime/resources/carving.hpp>
+#include <troupe/runtime/transfer/block_client.hpp>
+
+namespace troupe {
+
+class in_process_backend : public executor_backend {
+public:
+  struct options {
+    std::vector<carving_host> hosts;
+    std::string described_by; ///< what the user would edit, for messages
+    driver_actor driver;
+    std::string cluster_id;
+    std::shared_ptr<const session_secret> secret;
+    std::string directory; ///< for blocks and attempts
+    std::string build_id;
+    std::uint64_t block_memory = 256ull << 20; ///< bytes per executor
+    std::uint64_t max_inline_result = 1 << 20;
+    duration driver_timeout = std::chrono::seconds{3};
+    duration kill_grace = std::chrono::seconds{1};
+    std::shared_ptr<local_blocks> local;   ///< where executors of this process find each other's blocks
+    std::shared_ptr<block_client> fetcher; ///< reads shuffles
+    logger_source loggers = silent_loggers();
+  };
+  /// `system` outlives it.
+  in_process_backend(caf::actor_system& system, options opts);
+  ~in_process_backend() override;
+
+  void converge(const std::vector<executor_order>& wanted) override;
+  std::vector<launch_status> snapshot() override;
+  feasibility check(const executor_shape& shape) override;
+  std::uint32_t room_for(const executor_shape& shape) override;
+
+private:
+  struct child {
+    shape_id shape;
+    executor_actor actor;
+    bool parked = false;
+    bool stopping = false;
+  };
+  /// Filled by executors on CAF's threads.
+  struct mailbox {
+    std::mutex mutex;
+    std::map<request_id, std::string> ended;
+  };
+
+  void start(const executor_order& order);
+  void reap();
+
+  caf::actor_system& system_;
+  options options_;
+  carving carving_;
+  std::map<request_id, child> children_;
+  std::vector<launch_status> ended_;
+  std::shared_ptr<mailbox> mailbox_ = std::make_shared<mailbox>();
+};
+
+} // namespace troupe

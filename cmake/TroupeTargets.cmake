@@ -1,0 +1,88 @@
+# What every folder's CMakeLists.txt uses: build settings of this project and the functions that make its targets.
+
+# ccache, where it is installed, unless the user or an enclosing project has chosen a launcher. Paths below the source
+# root are stored relative to it, so that checkouts share their results.
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TROUPE_CCACHE ccache)
+  mark_as_advanced(TROUPE_CCACHE)
+  if(TROUPE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${TROUPE_CCACHE}")
+  endif()
+endif()
+
+# The build type of the sanitizer presets: fast enough to run system tests, with line numbers in the reports.
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer" CACHE STRING "Flags of the build type Sanitize")
+set(CMAKE_EXE_LINKER_FLAGS_SANITIZE "" CACHE STRING "Linker flags of the build type Sanitize")
+set(CMAKE_SHARED_LINKER_FLAGS_SANITIZE "" CACHE STRING "Linker flags of the build type Sanitize")
+set(CMAKE_MODULE_LINKER_FLAGS_SANITIZE "" CACHE STRING "Linker flags of the build type Sanitize")
+mark_as_advanced(CMAKE_CXX_FLAGS_SANITIZE CMAKE_EXE_LINKER_FLAGS_SANITIZE CMAKE_SHARED_LINKER_FLAGS_SANITIZE
+  CMAKE_MODULE_LINKER_FLAGS_SANITIZE)
+
+set(TROUPE_SANITIZER "" CACHE STRING "Sanitizers to build with: empty, address,undefined or thread")
+set_property(CACHE TROUPE_SANITIZER PROPERTY STRINGS "" "address,undefined" "thread")
+if(NOT TROUPE_SANITIZER MATCHES "^(|address,undefined|thread)$")
+  message(FATAL_ERROR "TROUPE_SANITIZER is '${TROUPE_SANITIZER}': leave it empty or set it to 'address,undefined' or 'thread'")
+endif()
+if(TROUPE_SANITIZER)
+  add_compile_options("-fsanitize=${TROUPE_SANITIZER}")
+  add_link_options("-fsanitize=${TROUPE_SANITIZER}")
+  if(TROUPE_SANITIZER MATCHES "undefined")
+    # CAF 0.17 spawns functions without arguments through a reference that is bound to null and never read;
+    # AddressSanitizer still catches every access through a null pointer.
+    add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=null)
+  endif()
+endif()
+if(TROUPE_SANITIZER STREQUAL "thread" AND NOT DEFINED CAF_ROOT AND NOT DEFINED ENV{CAF_ROOT})
+  # A CAF that is not instrumented makes ThreadSanitizer report races that are none.
+  execute_process(COMMAND "${PROJECT_SOURCE_DIR}/cmake/build-caf-tsan" --where
+    OUTPUT_VARIABLE TROUPE_CAF_TSAN OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT EXISTS "${TROUPE_CAF_TSAN}/complete")
+    message(FATAL_ERROR "TROUPE_SANITIZER=thread needs a CAF that is built with it: run cmake/build-caf-tsan once, "
+      "which puts it into ${TROUPE_CAF_TSAN}, or set CAF_ROOT to one")
+  endif()
+  set(CAF_ROOT "${TROUPE_CAF_TSAN}")
+endif()
+
+# Public headers are included as <troupe/runtime/...> in the tree and after installation alike: the build tree has a
+# link include/troupe to the source root. <troupe/troupe.hpp>, the one header of job authors, forwards to
+# runtime/api; it stands in a directory of its own since nothing may be written through that link.
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include")
+if(NOT EXISTS "${PROJECT_BINARY_DIR}/include/troupe")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/troupe" SYMBOLIC)
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/troupe.hpp.in" "${PROJECT_BINARY_DIR}/include-api/troupe/troupe.hpp" @ONLY)
+
+# Flags of every target of this project.
+function(troupe_target_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PUBLIC
+    "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>" "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include-api>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wno-maybe-uninitialized $<$<NOT:$<CONFIG:Debug>>:-Wno-restrict>)
+  if(TROUPE_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+# troupe_add_library(NAME): a library of this project; sources are added by target_sources in subfolders.
+function(troupe_add_library target)
+  add_library(${target} STATIC)
+  troupe_target_defaults(${target})
+endfunction()
+
+# troupe_add_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [TIMEOUT seconds]): one GoogleTest program, which is one
+# CTest entry.
+function(troupe_add_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  troupe_target_defaults(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,351 @@
+#include <troupe/launcher/application.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <troupe/actors/driver.hpp>
+#include <troupe/actors/in_process_backend.hpp>
+#include <troupe/launcher/build_id.hpp>
+#include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/introduction.hpp>
+#include <troupe/launcher/machine_resources.hpp>
+#include <troupe/launcher/node_system.hpp>
+#include <troupe/launcher/process_backend.hpp>
+#include <troupe/launcher/process_log.hpp>
+#include <troupe/launcher/security.hpp>
+#include <troupe/messages/network.hpp>
+#include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/transfer/handshake.hpp>
+
+namespace troupe {
+
+struct application::impl {
+  options opts;
+  std::optional<run_directory> directory;
+  std::optional<process_log> log;
+  std::unique_ptr<node_config> config;
+  std::unique_ptr<caf::actor_system> system;
+  std::shared_ptr<local_blocks> local = std::make_shared<local_blocks>();
+  std::shared_ptr<block_client> fetcher;
+  driver_actor driver;
+  bool own_driver = false;
+  std::shared_ptr<job_connection> jobs;
+  std::optional<endpoint> address;
+  std::string cluster_id;
+  std::string session_id;
+  std::string secret_file;
+  std::vector<std::string> fake;
+  std::int64_t cores = 0;
+
+  result<void> start();
+  result<void> start_driver(const master_address& master);
+  result<void> connect_to(const endpoint& where);
+  result<void> make_system(bool networked);
+  void open_log();
+  void make_fetcher(const session_secret& secret);
+  void make_jobs();
+  std::string described() const;
+  result<driver_config> configure_driver() const;
+  void stop();
+};
+
+namespace {
+
+std::int64_t machine_memory() {
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return std::int64_t{1} << 30;
+  return static_cast<std::int64_t>(info.totalram) * info.mem_unit;
+}
+
+std::string this_program() {
+  std::error_code ec;
+  return std::filesystem::read_symlink("/proc/self/exe", ec).string();
+}
+
+} // namespace
+
+result<void> application::impl::make_system(bool networked) {
+  config = std::make_unique<node_config>(networked);
+  if (auto applied = config->apply(opts.effective); !applied) return applied;
+  system = std::make_unique<caf::actor_system>(*config);
+  return {};
+}
+
+void application::impl::make_fetcher(const session_secret& secret) {
+  block_client::options fetching;
+  fetching.cluster_id = cluster_id;
+  fetching.connect_timeout = opts.effective.get(keys::transfer_connect_timeout);
+  fetching.read_timeout = opts.effective.get(keys::transfer_read_timeout);
+  fetching.attempts = static_cast<std::uint32_t>(opts.effective.get(keys::transfer_attempts));
+  fetcher = std::make_shared<block_client>(fetching, secret, local);
+}
+
+void application::impl::make_jobs() {
+  job_connection::options connection;
+  connection.driver = driver;
+  connection.blocks = fetcher;
+  connection.loggers = log->loggers();
+  connection.request_timeout = opts.effective.get(keys::driver_request_timeout);
+  connection.on_progress = opts.on_progress;
+  connection.on_end = opts.on_end;
+  jobs = std::make_shared<job_connection>(*system, std::move(connection));
+}
+
+/// Where executors come from, for people.
+std::string application::impl::described() const {
+  if (opts.by_hand) return "executors started by hand";
+  if (!opts.cluster) return opts.effective.get(keys::master);
+  const auto hosts = opts.cluster->hosts.size();
+  return "a cluster of " + std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
+}
+
+result<driver_config> application::impl::configure_driver() const {
+  const auto& s = opts.effective;
+  auto defaults = default_profile(s);
+  if (!defaults) return defaults.error();
+  driver_config d;
+  d.cluster_id = cluster_id;
+  d.session_id = session_id;
+  d.master = described();
+  d.defaults = std::move(*defaults);
+  d.scheduler.matching =
+      s.get(keys::scheduler_profile_matching) == "exact" ? profile_matching::exact : profile_matching::compatible;
+  d.scheduler.max_batch = static_cast<std::uint32_t>(s.get(keys::scheduler_max_batch));
+  d.scheduler.window_batches = static_cast<std::uint32_t>(s.get(keys::scheduler_window_batches));
+  d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);
+  d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
+  d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
+  d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));
+  d.allocation.dynamic = s.get(keys::dynamic_allocation_enabled);
+  d.allocation.idle_timeout = s.get(keys::dynamic_allocation_executor_idle_timeout);
+  d.allocation.launch_timeout = s.get(keys::dynamic_allocation_launch_timeout);
+  d.allocation.retry_pause = s.get(keys::dynamic_allocation_retry_pause);
+  d.allocation.max_executors = static_cast<std::uint32_t>(s.get(keys::dynamic_allocation_max_executors));
+  d.heartbeat_interval = s.get(keys::executor_heartbeat_interval);
+  d.heartbeat_timeout = s.get(keys::executor_heartbeat_timeout);
+  d.request_timeout = s.get(keys::driver_request_timeout);
+  d.loggers = log->loggers();
+  d.unix_nanoseconds = [] {
+    return std::int64_t{
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count()};
+  };
+  return d;
+}
+
+result<void> application::impl::start_driver(const master_address& master) {
+  const auto& s = opts.effective;
+  own_driver = true;
+  cluster_id = make_random_name();
+  session_id = make_random_name();
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  run_directory::sweep(base);
+  auto made = run_directory::create(base, session_id);
+  if (!made) return made.error();
+  directory.emplace(std::move(*made));
+  open_log();
+  secret_file = s.get(keys::security_secret_file);
+  if (secret_file.empty()) secret_file = directory->path() + "/secret";
+  const auto found = load_or_make_secret(secret_file);
+  if (!found) return found.error();
+  const auto& secret = *found;
+
+  auto machine = resources_of_machine(s);
+  if (!machine) return machine.error();
+  fake = machine->fake;
+  const bool in_process = !opts.by_hand && !opts.cluster && std::holds_alternative<local_master>(master);
+  if (auto up = make_system(!in_process); !up) return up;
+  make_fetcher(secret);
+
+  auto d = configure_driver();
+  if (!d) return d.error();
+  d->secret = std::make_shared<const session_secret>(secret);
+  // How a backend tells the user what to edit.
+  const auto source = opts.cluster ? std::string{"cluster.hosts"} : "troupe.master = " + s.get(keys::master);
+  std::function<std::shared_ptr<executor_backend>(const endpoint&)> make_process_backend;
+  if (in_process) {
+    const auto& l = std::get<local_master>(master);
+    carving_host host;
+    host.name = "localhost";
+    host.cores = l.cores > 0 ? l.cores : std::max(1u, std::thread::hardware_concurrency());
+    host.memory = machine_memory();
+    host.custom = machine->pools;
+    cores = host.cores;
+    d->make_backend = [this, host, source, in_secret = d->secret](driver_actor to) {
+      in_process_backend::options b;
+      b.hosts = {host};
+      b.described_by = source;
+      b.driver = std::move(to);
+      b.cluster_id = cluster_id;
+      b.secret = in_secret;
+      b.directory = directory->path();
+      b.build_id = build_id();
+      b.block_memory = static_cast<std::uint64_t>(opts.effective.get(keys::storage_memory_limit));
+      b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
+      b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
+      b.kill_grace = opts.effective.get(keys::shutdown_grace);
+      b.local = local;
+      b.fetcher = fetcher;
+      b.loggers = log->loggers();
+      return std::make_shared<in_process_backend>(*system, std::move(b));
+    };
+  } else if (!opts.by_hand) {
+    const auto description =
+        opts.cluster ? *opts.cluster : cluster_of(std::get<local_cluster_master>(master), machine->pools);
+    for (const auto& host : description.hosts) cores += host.cores;
+    if (!description.elastic) d->allocation.dynamic = false;
+    for (const auto& e : description.executors) d->fixed_executors.emplace_back(e.profile, e.count);
+    make_process_backend = [this, description, source](const endpoint& at) {
+      process_backend::options b;
+      b.hosts = description.hosts;
+      b.described_by = source;
+      b.program = opts.program.empty() ? this_program() : opts.program;
+      b.start.driver = at;
+      b.start.cluster_id = cluster_id;
+      b.start.secret_file = secret_file;
+      b.start.run_directory = directory->path();
+      b.effective = opts.effective;
+      b.grace = opts.effective.get(keys::shutdown_grace);
+      return std::make_shared<process_backend>(std::move(b));
+    };
+  }
+  if (in_process) {
+    driver = spawn_driver(*system, std::move(*d));
+  } else {
+    // The backend hands the address on, so it waits until the driver is published.
+    const auto bind = s.get(keys::driver_bind_address);
+    std::promise<endpoint> published;
+    if (make_process_backend)
+      d->make_backend = [make_process_backend, known = published.get_future().share()](driver_actor) {
+        return make_process_backend(known.get());
+      };
+    driver = spawn_driver(*system, std::move(*d));
+    auto bound = publish(*system, driver, static_cast<std::uint16_t>(s.get(keys::driver_port)), bind);
+    published.set_value({bind, bound ? *bound : std::uint16_t{0}});
+    if (!bound) return bound.error();
+    address = endpoint{bind, *bound};
+  }
+  make_jobs();
+  return {};
+}
+
+result<void> application::impl::connect_to(const endpoint& where) {
+  const auto& s = opts.effective;
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  run_directory::sweep(base);
+  if (auto allowed = check_reachable_openly(where.host, s); !allowed) return allowed;
+  secret_file = s.get(keys::security_secret_file);
+  if (secret_file.empty()) secret_file = secret_of_local_driver(base, where);
+  if (secret_file.empty())
+    return make_error(ec::invalid_configuration,
+                      "the driver at " + to_string(where) +
+                          " asks for its secret: set troupe.security.secret-file to the file that `troupe cluster up` "
+                          "or `troupe node` printed");
+  auto secret = session_secret::load(secret_file);
+  if (!secret) return secret.error();
+  auto made = run_directory::create(base, "client-" + make_random_name());
+  if (!made) return made.error();
+  directory.emplace(std::move(*made));
+  open_log();
+  if (auto up = make_system(true); !up) return up;
+  auto found = connect<driver_actor>(*system, where.host, where.port);
+  if (!found) return found.error();
+  driver = *found;
+  address = where;
+
+  const auto timeout = s.get(keys::driver_request_timeout);
+  auto known = introduce(*system, driver, peer_role::client, *secret, timeout);
+  if (!known) return known.error();
+  cluster_id = known->cluster_id;
+  session_id = known->session_id;
+  make_fetcher(*secret);
+  make_jobs();
+  peer_registration registration;
+  registration.proof = known->proof;
+  registration.name = this_process();
+  caf::scoped_actor self{*system};
+  error failed;
+  ask(self, driver, timeout, box(std::move(registration)), jobs->client())
+      .receive([](const boxed<welcome>&) {}, [&](const caf::error& why) { failed = from_caf_error(*system, why); });
+  if (failed) return failed;
+  // The proxy of the driver ends with the connection.
+  caf::actor_cast<caf::actor>(driver)->attach_functor([connection = std::weak_ptr{jobs}, where](const caf::error&) {
+    if (const auto open = connection.lock())
+      open->lose(make_error(ec::unreachable, "the driver at " + to_string(where) + " is gone"));
+  });
+  return {};
+}
+
+void application::impl::open_log() {
+  log.emplace(opts.effective, directory->path() + "/" + opts.name + ".log", opts.warn_on_stderr);
+  if (own_driver)
+    if (const auto warning = insecurity_of(opts.effective); !warning.empty())
+      log->loggers()("launcher")->warn("insecure: {}", warning);
+}
+
+result<void> application::impl::start() {
+  auto master = parse_master(opts.effective.get(keys::master));
+  if (!master) return master.error();
+  if (const auto* where = std::get_if<endpoint>(&*master); where && !opts.cluster && !opts.by_hand)
+    return connect_to(*where);
+  return start_driver(*master);
+}
+
+void application::impl::stop() {
+  if (own_driver && jobs) {
+    const auto grace = opts.effective.get(keys::shutdown_grace);
+    static_cast<void>(jobs->stop("the session is over", grace + std::chrono::seconds{1}));
+  }
+  if (jobs) jobs->close();
+  if (own_driver && driver) caf::anon_send_exit(driver, caf::exit_reason::user_shutdown);
+  driver = nullptr;
+  if (system && !await_actors(*system, opts.effective.get(keys::shutdown_grace) + std::chrono::seconds{1})) {
+    // A native task that does not end keeps its executor, and a system that goes before its actors takes the process
+    // along. What is kept here ends with the process.
+    static_cast<void>(system.release());
+    static_cast<void>(config.release());
+  }
+  system.reset();
+}
+
+application::application(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
+application::~application() { impl_->stop(); }
+
+result<std::unique_ptr<application>> application::start(options opts) {
+  auto p = std::make_unique<impl>();
+  p->opts = std::move(opts);
+  auto started = p->start();
+  std::unique_ptr<application> app{new application{std::move(p)}};
+  if (!started) return started.error(); // what had been started ends with `app`
+  return app;
+}
+
+const std::shared_ptr<job_connection>& application::jobs() const noexcept { return impl_->jobs; }
+const std::optional<endpoint>& application::address() const noexcept { return impl_->address; }
+const std::string& application::cluster_id() const noexcept { return impl_->cluster_id; }
+const std::string& application::session_id() const noexcept { return impl_->session_id; }
+const std::string& application::secret_file() const noexcept { return impl_->secret_file; }
+const std::string& application::directory() const noexcept { return impl_->directory->path(); }
+const std::vector<std::string>& application::fake_resources() const noexcept { return impl_->fake; }
+std::int64_t application::cores() const noexcept { return impl_->cores; }
+
+session_options application::make_session_options() const {
+  const auto& s = impl_->opts.effective;
+  session_options out;
+  out.default_parallelism = static_cast<std::uint32_t>(std::max<std::int64_t>(2, impl_->cores));
+  out.jobs.build_id = build_id();
+  out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
+  out.jobs.on_profile_change =
+      s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;
+  out.fake_resources = impl_->fake;
+  return out;
+}
+
+} // namespace troupe

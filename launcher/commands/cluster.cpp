@@ -1,0 +1,104 @@
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include <troupe/launcher/background.hpp>
+#include <troupe/launcher/commands/cluster_choice.hpp>
+#include <troupe/launcher/commands/json_output.hpp>
+#include <troupe/launcher/driver_session.hpp>
+#include <troupe/launcher/node.hpp>
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/runtime/config/cluster_file.hpp>
+
+namespace troupe::commands {
+namespace {
+
+std::string absolute(const std::string& file) {
+  std::error_code unknown;
+  return std::filesystem::absolute(file, unknown).lexically_normal().string();
+}
+
+std::string executors(std::size_t count) { return std::to_string(count) + (count == 1 ? " executor" : " executors"); }
+
+void print_up(const session_record& session, std::size_t count, bool json) {
+  if (json) {
+    auto out = json_of(session);
+    out["executors"] = count;
+    print_json(out);
+  } else {
+    std::cout << "cluster " << session.name << " is up at " << session.address << ": " << executors(count)
+              << ", session " << session.session_id << '\n';
+  }
+  std::cout.flush();
+}
+
+} // namespace
+
+int node(const setting_flags& flags) {
+  const auto loaded = load_settings(flags.source());
+  if (!loaded) return complain(loaded.error());
+  const auto what = read_node(loaded->documents.front());
+  if (!what) return complain(what.error());
+  return run_node(*what, loaded->effective, absolute(flags.config_file));
+}
+
+int cluster_up(const setting_flags& flags, bool foreground, bool json) {
+  const auto loaded = load_settings(flags.source());
+  if (!loaded) return complain(loaded.error());
+  const auto file = absolute(flags.config_file);
+  auto description = read_cluster(loaded->documents.front(), std::filesystem::path{file}.parent_path().string());
+  if (!description) return complain(description.error());
+  std::size_t standing = 0;
+  for (const auto& e : description->executors) standing += e.count;
+  driver_session_options options;
+  options.effective = loaded->effective;
+  options.cluster = std::move(*description);
+  options.config_file = file;
+  if (foreground) {
+    options.warn_on_stderr = true;
+    options.on_ready = [json](const session_record& session, std::size_t count) { print_up(session, count, json); };
+    const auto ran = run_driver_session(options);
+    return ran ? 0 : complain(ran.error());
+  }
+  // The record lies in the run directory, whose path is all that has to come back.
+  const auto directory = run_in_background([&options](readiness& to) {
+    options.on_ready = [&to](const session_record& session, std::size_t) { to.ready(session.directory); };
+    const auto ran = run_driver_session(options);
+    if (ran) return 0;
+    to.failed(ran.error());
+    return exit_code_of(ran.error().code);
+  });
+  if (!directory) return complain(directory.error());
+  const auto session = read_session(*directory);
+  if (!session) return complain(session.error());
+  print_up(*session, standing, json);
+  return 0;
+}
+
+int cluster_down(const cluster_flags& flags) {
+  const auto cluster = choose_cluster(flags);
+  if (!cluster) return complain(cluster.error());
+  if (!cluster->record)
+    return complain(make_error(ec::invalid_configuration,
+                               "the driver at " + cluster->effective.get(keys::master) +
+                                   " was not started by you on this machine: end it where it was started"));
+  const auto& session = *cluster->record;
+  const auto grace = cluster->effective.get(keys::shutdown_grace);
+  // By signal, since a driver that hangs does not listen to messages.
+  kill(session.pid, SIGTERM);
+  bool forced = false;
+  if (!wait_for_end(session, 3 * grace + std::chrono::seconds{3})) {
+    forced = true;
+    kill(session.pid, SIGKILL);
+    wait_for_end(session, std::chrono::seconds{5});
+  }
+  run_directory::sweep(std::filesystem::path{session.directory}.parent_path().string());
+  if (flags.json)
+    print_json({{"name", session.name}, {"session", session.session_id}, {"killed", forced}});
+  else
+    std::cout << "cluster " << session.name
+              << (forced ? " was killed: its driver did not end when asked\n" : " is down\n");
+  return 0;
+}
+
+} // namespace troupe::commands

@@ -1,0 +1,69 @@
+#include <troupe/launcher/commands/json_output.hpp>
+
+#include <iostream>
+
+namespace troupe::commands {
+
+using json = nlohmann::ordered_json;
+
+json json_of(const job_progress& job) {
+  json out = {{"job", job.job.value}, {"name", job.name}, {"state", to_string(job.state)}};
+  out["wall-nanoseconds"] = job.wall_nanoseconds;
+  if (!job.waiting_for.empty()) out["waiting-for"] = job.waiting_for;
+  out["stages"] = json::array();
+  for (const auto& s : job.stages)
+    out["stages"].push_back({{"stage", s.stage.value},
+                             {"name", s.name},
+                             {"profile", s.profile},
+                             {"state", to_string(s.state)},
+                             {"attempt", s.attempt},
+                             {"tasks", s.tasks},
+                             {"running", s.running},
+                             {"done", s.done},
+                             {"failed-attempts", s.failures},
+                             {"executors", s.executors},
+                             {"wall-nanoseconds", s.wall_nanoseconds},
+                             {"run-nanoseconds", s.run_nanoseconds},
+                             {"cpu-nanoseconds", s.cpu_nanoseconds},
+                             {"peak-memory", s.peak_memory},
+                             {"output-bytes", s.output_bytes}});
+  return out;
+}
+
+json json_of(const executor_status& executor) {
+  const auto& info = executor.info;
+  json resources = json::object();
+  for (const auto& [name, pool] : info.capacity.custom)
+    resources[name] = {{"amount", pool.amount}, {"addresses", pool.addresses}};
+  return {{"executor", info.executor.value},
+          {"state", executor.state},
+          {"host", info.host},
+          {"pid", info.pid},
+          {"profile", to_string(info.profile)},
+          {"cores", info.capacity.cores},
+          {"memory", info.capacity.memory},
+          {"resources", resources},
+          {"slots", info.slots},
+          {"native", info.native},
+          {"running", executor.running},
+          {"tasks-done", executor.tasks_done},
+          {"block-bytes", executor.block_bytes},
+          {"log-file", info.log_file}};
+}
+
+json json_of(const session_record& session) {
+  return {{"name", session.name},
+          {"address", session.address},
+          {"cluster", session.cluster_id},
+          {"session", session.session_id},
+          {"pid", session.pid},
+          {"secret-file", session.secret_file},
+          {"config-file", session.config_file},
+          {"directory", session.directory}};
+}
+
+void print_json(const json& document) {
+  std::cout << document.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+}
+
+} // namespace troupe::commands

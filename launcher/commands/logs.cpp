@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <troupe/launcher/commands/cluster_choice.hpp>
+#include <troupe/launcher/commands/json_output.hpp>
+#include <troupe/launcher/text_table.hpp>
+
+namespace troupe::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What one attempt of a command wrote.
+struct attempt_output {
+  std::uint64_t stage = 0;
+  std::uint64_t partition = 0;
+  std::uint64_t attempt = 0;
+  std::string stage_name;
+  fs::path directory;
+};
+
+/// Reads `<stage>.<partition>.<attempt>`.
+std::optional<attempt_output> parse_attempt(const fs::path& directory) {
+  const auto name = directory.filename().string();
+  const auto first = name.find('.');
+  const auto last = name.rfind('.');
+  if (first == name.npos || last == first) return {};
+  const std::string_view all = name;
+  const auto stage = parse_number(all.substr(0, first));
+  const auto partition = parse_number(all.substr(first + 1, last - first - 1));
+  const auto attempt = parse_number(all.substr(last + 1));
+  if (!stage || !partition || !attempt) return {};
+  return attempt_output{*stage, *partition, *attempt, {}, directory};
+}
+
+/// Directories of this machine where the cluster's executors keep what attempts wrote.
+std::vector<fs::path> attempt_directories(const chosen_cluster& cluster, const troupe::cluster_status& status) {
+  std::set<fs::path> parents;
+  if (cluster.record) parents.insert(cluster.record->directory);
+  for (const auto& e : status.executors)
+    if (!e.info.log_file.empty()) parents.insert(fs::path{e.info.log_file}.parent_path());
+  std::vector<fs::path> out;
+  for (const auto& parent : parents) {
+    std::error_code ec;
+    for (const auto& entry : fs::directory_iterator{parent, ec})
+      if (entry.path().filename().string().starts_with("attempts-") && entry.is_directory(ec))
+        out.push_back(entry.path());
+  }
+  return out;
+}
+
+std::vector<attempt_output> find_attempts(const job_progress& job, const std::vector<fs::path>& directories) {
+  std::map<std::uint64_t, std::string> names;
+  for (const auto& stage : job.stages) names[stage.stage.value] = stage.name;
+  std::vector<attempt_output> out;
+  for (const auto& directory : directories) {
+    std::error_code ec;
+    for (const auto& entry : fs::directory_iterator{directory, ec}) {
+      auto attempt = parse_attempt(entry.path());
+      if (!attempt || !names.contains(attempt->stage)) continue;
+      attempt->stage_name = names[attempt->stage];
+      out.push_back(std::move(*attempt));
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const attempt_output& a, const attempt_output& b) {
+    return std::tie(a.stage, a.partition, a.attempt) < std::tie(b.stage, b.partition, b.attempt);
+  });
+  return out;
+}
+
+/// Copies the file line by line; a terminal is not handed a task's control characters. @returns false when it is empty
+/// or cannot be read
+bool print_file(const fs::path& path, const std::string& title) {
+  std::ifstream file{path};
+  std::string line;
+  bool any = false;
+  while (std::getline(file, line)) {
+    if (!std::exchange(any, true) && !title.empty()) std::cout << title << '\n';
+    std::cout << printable(line, true) << '\n';
+  }
+  return any;
+}
+
+std::string title_of(const attempt_output& a, const char* stream) {
+  return "== " + printable(a.stage_name) + " " + std::to_string(a.stage) + "." + std::to_string(a.partition) + "." +
+         std::to_string(a.attempt) + " " + stream;
+}
+
+int job_logs(const job_progress& job, const std::vector<fs::path>& directories, bool errors, bool json) {
+  const auto attempts = find_attempts(job, directories);
+  if (json) {
+    auto out = nlohmann::ordered_json::array();
+    for (const auto& a : attempts)
+      out.push_back({{"stage", a.stage},
+                     {"name", a.stage_name},
+                     {"partition", a.partition},
+                     {"attempt", a.attempt},
+                     {"stdout", (a.directory / "stdout").string()},
+                     {"stderr", (a.directory / "stderr").string()}});
+    print_json(out);
+    return 0;
+  }
+  bool any = false;
+  for (const auto& a : attempts) {
+    if (!errors) any |= print_file(a.directory / "stdout", title_of(a, "stdout"));
+    any |= print_file(a.directory / "stderr", title_of(a, "stderr"));
+  }
+  if (!any)
+    std::cerr << "troupe: " << attempts.size() << (attempts.size() == 1 ? " attempt" : " attempts") << " of job "
+              << job.job.value << " on this machine, none of which wrote anything\n";
+  return 0;
+}
+
+int executor_logs(const executor_status& executor, bool errors, bool json) {
+  auto path = executor.info.log_file;
+  if (errors && path.ends_with(".log")) path.replace(path.size() - 4, 4, ".err");
+  if (json) {
+    print_json({{"executor", executor.info.executor.value}, {"file", path}});
+    return 0;
+  }
+  std::error_code ec;
+  if (path.empty() || !fs::exists(path, ec))
+    return complain(make_error(ec::not_found, "executor " + std::to_string(executor.info.executor.value) +
+                                                  " keeps no such file on this machine: " + path));
+  print_file(path, "");
+  return 0;
+}
+
+} // namespace
+
+int logs(const cluster_flags& flags, const log_flags& what) {
+  if (what.job.empty() == what.executor.empty())
+    return complain(make_error(ec::invalid_argument, "say which: `troupe logs JOB`, or `troupe logs --executor N`"));
+  const auto cluster = choose_cluster(flags);
+  if (!cluster) return complain(cluster.error());
+  const auto app = connect_to(*cluster, "logs");
+  if (!app) return complain(app.error());
+  const auto status = (*app)->jobs()->status();
+  if (!status) return complain(status.error());
+  if (!what.job.empty()) {
+    const auto id = parse_job(what.job);
+    if (!id) return complain(id.error());
+    const auto job = find_job(*status, *id);
+    if (!job) return complain(job.error());
+    return job_logs(**job, attempt_directories(*cluster, *status), what.errors, flags.json);
+  }
+  const auto number = parse_number(what.executor);
+  for (const auto& e : status->executors)
+    if (number && e.info.executor.value == *number) return executor_logs(e, what.errors, flags.json);
+  return complain(make_error(ec::not_found, "the cluster has no executor '" + printable(what.executor) +
+                                                "': `troupe cluster status` lists them"));
+}
+
+} // namespace troupe::commands

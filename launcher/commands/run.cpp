@@ -1,0 +1,77 @@
+#include <iostream>
+
+#include <unistd.h>
+
+#include <troupe/launcher/commands/cluster_choice.hpp>
+#include <troupe/launcher/commands/json_output.hpp>
+#include <troupe/launcher/interruption.hpp>
+#include <troupe/launcher/progress_display.hpp>
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/launcher/security.hpp>
+#include <troupe/launcher/session_guard.hpp>
+#include <troupe/launcher/text_table.hpp>
+#include <troupe/runtime/config/job_file.hpp>
+
+namespace troupe::commands {
+namespace {
+
+/// A job goes where it is sent; without a word, to the one cluster that the user has running, else it runs here.
+result<chosen_cluster> choose_place(const cluster_flags& flags) {
+  if (!flags.which.empty()) return choose_cluster(flags);
+  auto loaded = load_settings(flags.settings.source());
+  if (!loaded) return loaded.error();
+  for (const auto& document : loaded->documents)
+    if (auto good = check_root(document, {}); !good) return good.error();
+  const auto& s = loaded->effective;
+  const bool free = s.origin_of(keys::master.name).kind == origin_kind::default_value;
+  if (free && !running_sessions(run_directory::base_of(s.get(keys::run_directory))).empty())
+    return choose_cluster(flags);
+  return chosen_cluster{s, {}};
+}
+
+void print_end(const job_end& end) {
+  auto out = json_of(end.progress);
+  if (end.failure) out["error"] = {{"kind", to_string(end.failure.code)}, {"message", end.failure.message}};
+  print_json(out);
+}
+
+} // namespace
+
+int run(const cluster_flags& flags, const std::string& job_file) {
+  const auto place = choose_place(flags);
+  if (!place) return complain(place.error());
+  const auto& s = place->effective;
+  auto job = load_job(job_file, static_cast<std::uint32_t>(s.get(keys::task_max_failures)));
+  if (!job) return complain(job.error());
+
+  session_guard guard;
+  interruption stop{s.get(keys::shutdown_grace)};
+  progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
+  application::options opts;
+  opts.effective = s;
+  opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };
+  opts.on_end = [&display](const job_end& end) { display.end(end); };
+  auto app = application::start(std::move(opts));
+  if (!app) return complain(app.error());
+  guard.watch((*app)->directory());
+  const auto jobs = (*app)->jobs();
+  stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
+
+  error failure;
+  if (const auto id = jobs->submit(std::make_shared<const job_spec>(std::move(*job)))) {
+    const auto end = jobs->wait(*id);
+    failure = end.failure;
+    if (flags.json) print_end(end);
+  } else {
+    failure = id.error();
+  }
+  app->reset();
+  display.finish();
+  if (stop.requested()) {
+    std::cerr << "troupe: interrupted\n";
+    return 130;
+  }
+  return failure ? complain(failure) : 0;
+}
+
+} // namespace troupe::commands

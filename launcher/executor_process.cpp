@@ -1,0 +1,273 @@
+#include <troupe/launcher/executor_process.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <troupe/actors/executor.hpp>
+#include <troupe/launcher/build_id.hpp>
+#include <troupe/launcher/introduction.hpp>
+#include <troupe/launcher/node_system.hpp>
+#include <troupe/launcher/process_log.hpp>
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/launcher/security.hpp>
+#include <troupe/messages/codec.hpp>
+#include <troupe/messages/network.hpp>
+#include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/discovery/device_mask.hpp>
+#include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/runtime/execution/keeper.hpp>
+#include <troupe/runtime/transfer/block_client.hpp>
+#include <troupe/runtime/transfer/block_server.hpp>
+
+namespace troupe {
+namespace {
+
+/// Every program that registered functions can run native stages of its own build.
+bool runs_native_stages() { return function_table::instance().size() > 0; }
+
+std::string hex(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char c : bytes) {
+    out += digits[c >> 4];
+    out += digits[c & 15];
+  }
+  return out;
+}
+
+result<std::string> unhex(std::string_view text) {
+  const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  std::string out;
+  if (text.size() % 2 != 0) return make_error(ec::malformed, "odd number of hexadecimal digits");
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    if (value(text[i]) < 0 || value(text[i + 1]) < 0) return make_error(ec::malformed, "not a hexadecimal digit");
+    out += static_cast<char>(value(text[i]) * 16 + value(text[i + 1]));
+  }
+  return out;
+}
+
+struct start_document {
+  executor_start start;
+  settings effective;
+};
+
+result<start_document> read_start_file(const std::string& path) {
+  std::ifstream file{path};
+  if (!file) return make_error(ec::io, "cannot read " + path + ": " + std::strerror(errno));
+  start_document out;
+  std::string key;
+  while (file >> key && key != "settings") {
+    std::string value;
+    file.get();
+    std::getline(file, value);
+    if (key == "driver") {
+      auto parsed = parse_endpoint(value);
+      if (!parsed) return parsed.error();
+      out.start.driver = *parsed;
+    } else if (key == "cluster") {
+      out.start.cluster_id = value;
+    } else if (key == "secret") {
+      out.start.secret_file = value;
+    } else if (key == "directory") {
+      out.start.run_directory = value;
+    } else if (key == "info") {
+      auto bytes = unhex(value);
+      if (!bytes) return bytes.error();
+      auto info = decode<executor_info>(*bytes);
+      if (!info) return info.error();
+      out.start.info = std::move(*info);
+    } else {
+      return make_error(ec::malformed, path + ": unknown entry " + key);
+    }
+  }
+  std::ostringstream rest;
+  rest << file.rdbuf();
+  auto document = parse_yaml(rest.str(), path);
+  if (!document) return document.error();
+  settings_builder builder{std::filesystem::current_path().string()};
+  if (auto added = builder.add_file(*document); !added) return added.error();
+  auto built = builder.build();
+  if (!built) return built.error();
+  out.effective = std::move(*built);
+  return out;
+}
+
+/// Devices that the executor's addresses are, under the mask that was inherited; set once, here.
+std::map<std::string, std::vector<std::string>> apply_device_mask(const executor_capacity& capacity) {
+  std::optional<std::string_view> inherited;
+  if (const char* text = std::getenv(device_mask_variable)) inherited = text;
+  const auto mask = device_mask::parse(inherited);
+  const auto gpu = capacity.custom.find(std::string{resource_names::gpu});
+  const auto addresses = gpu == capacity.custom.end() ? std::vector<std::string>{} : gpu->second.addresses;
+  const auto view = mask.view_of(addresses);
+  setenv(device_mask_variable, view.text.c_str(), 1);
+  std::vector<std::string> visible;
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    if (view.ordinals[i] >= 0) visible.push_back(addresses[i]);
+  if (visible.empty()) return {};
+  return {{std::string{resource_names::gpu}, std::move(visible)}};
+}
+
+/// File behind standard error, "" where it is none.
+std::string stderr_file() {
+  std::error_code ec;
+  const auto target = std::filesystem::read_symlink("/proc/self/fd/2", ec);
+  return !ec && std::filesystem::is_regular_file(target, ec) ? target.string() : std::string{};
+}
+
+} // namespace
+
+result<void> write_start_file(const std::string& path, const executor_start& start, const settings& s) {
+  auto info = encode(start.info);
+  if (!info) return info.error();
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return make_error(ec::io, "cannot write " + path + ": " + std::strerror(errno));
+  const auto text = "driver " + to_string(start.driver) + "\ncluster " + start.cluster_id + "\nsecret " +
+                    start.secret_file + "\ndirectory " + start.run_directory + "\ninfo " + hex(*info) + "\nsettings\n" +
+                    s.to_yaml();
+  const auto written = write(fd, text.data(), text.size());
+  close(fd);
+  if (written != static_cast<ssize_t>(text.size())) return make_error(ec::io, "cannot write " + path + ": disk full?");
+  return {};
+}
+
+int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
+  sigset_t waited;
+  sigemptyset(&waited);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&waited, signal);
+  pthread_sigmask(SIG_BLOCK, &waited, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto failed = [&](const error& e) {
+    why = e.message;
+    return exit_code_of(e.code);
+  };
+  if (auto table = function_table::instance().check(); !table) return failed(table.error());
+  auto directory = run_directory::join(start.run_directory);
+  if (!directory) return failed(directory.error());
+  auto secret = session_secret::load(start.secret_file);
+  if (!secret) return failed(secret.error());
+  const process_log log{s, directory->path() + "/" + run.name + ".log", run.warn_on_stderr};
+  if (const auto warning = insecurity_of(s); !warning.empty()) log.loggers()("launcher")->warn("insecure: {}", warning);
+
+  node_config config{true};
+  if (auto applied = config.apply(s); !applied) return failed(applied.error());
+  caf::actor_system system{config};
+  auto driver = connect<driver_actor>(system, start.driver.host, start.driver.port);
+  if (!driver) return failed(driver.error());
+  auto cluster_id = start.cluster_id;
+  if (cluster_id.empty()) {
+    auto known = introduce(system, *driver, peer_role::executor, *secret, s.get(keys::driver_request_timeout));
+    if (!known) return failed(known.error());
+    cluster_id = known->cluster_id;
+  }
+
+  auto info = start.info;
+  info.epoch = make_incarnation();
+  info.pid = static_cast<std::uint32_t>(getpid());
+  info.native = runs_native_stages();
+  info.build_id = build_id();
+  info.log_file = log.path();
+  info.slots = slots_of(info.capacity, info.profile).slots;
+
+  auto blocks_directory = directory->subdirectory("blocks-" + run.name);
+  auto attempts_directory = directory->subdirectory("attempts-" + run.name);
+  if (!blocks_directory) return failed(blocks_directory.error());
+  if (!attempts_directory) return failed(attempts_directory.error());
+  const auto blocks = std::make_shared<block_store>(
+      block_store::options{*blocks_directory, static_cast<std::uint64_t>(s.get(keys::storage_memory_limit))});
+  const auto shared_secret = std::make_shared<const session_secret>(*secret);
+  block_server::options serving;
+  serving.address = s.get(keys::executor_bind_address);
+  serving.cluster_id = cluster_id;
+  auto server = block_server::start(serving, *secret, *blocks);
+  if (!server) return failed(server.error());
+  info.blocks.host = serving.address;
+  info.blocks.port = (*server)->port();
+  block_client::options fetching;
+  fetching.cluster_id = cluster_id;
+  fetching.connect_timeout = s.get(keys::transfer_connect_timeout);
+  fetching.read_timeout = s.get(keys::transfer_read_timeout);
+  fetching.attempts = static_cast<std::uint32_t>(s.get(keys::transfer_attempts));
+  block_client fetcher{fetching, *secret, std::make_shared<local_blocks>()};
+
+  std::mutex mutex;
+  std::optional<error> ended;
+  bool clean = true;
+  const auto main_thread = pthread_self();
+  executor_config executor;
+  executor.driver = *driver;
+  executor.cluster_id = cluster_id;
+  executor.secret = shared_secret;
+  executor.blocks = blocks;
+  executor.loggers = log.loggers();
+  executor.driver_timeout = s.get(keys::executor_driver_timeout);
+  executor.request_timeout = s.get(keys::driver_request_timeout);
+  executor.kill_grace = s.get(keys::shutdown_grace);
+  executor.runner.shuffles = &fetcher;
+  executor.runner.attempts_directory = *attempts_directory;
+  executor.runner.stderr_file = stderr_file();
+  executor.runner.ordinals = apply_device_mask(info.capacity);
+  executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
+  executor.info = std::move(info);
+  if (run.on_admitted) executor.on_admitted = [&run, cluster_id](executor_id id) { run.on_admitted(id, cluster_id); };
+  executor.on_end = [&](const error& reason, bool all_ended) {
+    std::lock_guard lock{mutex};
+    ended = reason;
+    clean = all_ended;
+    pthread_kill(main_thread, SIGUSR1);
+  };
+  auto actor = spawn_executor(system, std::move(executor));
+
+  for (;;) {
+    int signal = 0;
+    if (sigwait(&waited, &signal) != 0) continue;
+    if (signal != SIGUSR1) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    std::lock_guard lock{mutex};
+    if (ended) break;
+  }
+  actor = nullptr;
+  if (!clean) {
+    // A task of the user's will not end; its thread can only be ended with the process.
+    why = "a native task did not end within troupe.shutdown.grace";
+    std::_Exit(1);
+  }
+  return *ended ? failed(*ended) : 0;
+}
+
+int executor_main(int argc, char** argv) {
+  if (argc != 4) {
+    std::cerr << executor_argument << " is for Troupe's own use: start executors with `troupe node`\n";
+    return 2;
+  }
+  // Read before the fork, since the keeper's patience is a setting; nothing here starts a thread.
+  auto document = read_start_file(argv[2]);
+  if (!document) {
+    std::cerr << "troupe: executor: " << document.error().message << '\n';
+    return exit_code_of(document.error().code);
+  }
+  keeper_options keeping;
+  keeping.liveness_fd = std::atoi(argv[3]);
+  keeping.grace =
+      document->effective.get(keys::executor_driver_timeout) + document->effective.get(keys::shutdown_grace);
+  if (const auto code = keep(keeping)) return *code;
+  std::string why;
+  executor_run run;
+  run.name = "executor-" + std::to_string(document->start.info.request.value);
+  const int code = run_executor(document->start, document->effective, run, why);
+  if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
+  return code;
+}
+
+} // namespace troupe

@@ -1,0 +1,74 @@
+#pragma once
+
+/// A submitter's side: hands jobs to a driver and waits for their ends. Implements what the job API calls.
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+
+#include <caf/actor_system.hpp>
+
+#include <troupe/actors/client.hpp>
+#include <troupe/actors/common.hpp>
+#include <troupe/messages/interfaces.hpp>
+#include <troupe/runtime/api/job_client.hpp>
+#include <troupe/runtime/transfer/block_client.hpp>
+
+namespace troupe {
+
+class job_connection : public job_client {
+public:
+  struct options {
+    driver_actor driver;
+    std::shared_ptr<block_client> blocks; ///< fetches large results
+    logger_source loggers = silent_loggers();
+    duration request_timeout = std::chrono::seconds{10};
+    std::function<void(const job_progress&)> on_progress; ///< on a CAF thread; must not block
+    std::function<void(const job_end&)> on_end;           ///< the same
+  };
+  /// `system` lives until `close` has returned.
+  job_connection(caf::actor_system& system, options opts);
+  ~job_connection() override;
+
+  result<job_id> submit(std::shared_ptr<const job_spec> job) override;
+  job_end wait(job_id job) override;
+  result<std::string> fetch(const result_location& where) override;
+  void release(job_id job) override;
+  result<std::vector<task_placement>> placements(job_id job) override;
+  void cancel(job_id job, std::string_view reason) override;
+
+  /// Cancels every job of this connection that has not ended.
+  void cancel_all(std::string_view reason);
+  /// The driver cannot be reached any more: every wait ends with this error.
+  void lose(const error& why);
+  /// Lets go of the actor system: every wait ends, every later call fails. Datasets of a program may hold the
+  /// connection for longer than its session lives.
+  void close();
+
+  /// Executors and jobs as the driver sees them.
+  result<cluster_status> status();
+  /// Ends the session of the driver.
+  result<void> stop(const std::string& reason, duration timeout);
+  const client_actor& client() const noexcept { return client_; }
+
+private:
+  template <class Answer, class... Question>
+  result<boxed<Answer>> call(duration timeout, const Question&... question);
+
+  mutable std::shared_mutex open_; ///< held shared by calls, exclusively by `close`
+  caf::actor_system* system_;      ///< null once closed
+  options options_;
+  client_actor client_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<job_id, std::optional<boxed<job_end>>> jobs_; ///< submitted and not waited for yet
+  std::map<job_id, boxed<job_end>> early_;               ///< ends that overtook their acceptance
+  error lost_;
+};
+
+} // namespace troupe

@@ -1,0 +1,36 @@
+#include <troupe/launcher/machine_resources.hpp>
+
+#include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/discovery/discover.hpp>
+
+namespace troupe {
+
+result<machine_resources> resources_of_machine(const settings& s) {
+  machine_resources out;
+  const auto gpu = std::string{resource_names::gpu};
+  auto configured = executor_resources(s);
+  if (!configured) return configured.error();
+  const auto& how = s.get(keys::gpu_discovery);
+  if (how != "none") (*configured)[gpu]; // looked for even when no executor of the default profile has one
+  const auto io = system_discovery_io();
+  for (const auto& [name, resource] : *configured) {
+    discovery_request request;
+    request.resource = name;
+    request.addresses = resource.addresses;
+    request.script = resource.discovery_script;
+    request.time_out = s.get(keys::resources_discovery_timeout);
+    auto found = discover(request, io);
+    if (!found) return found.error();
+    out.notes.insert(out.notes.end(), found->notes.begin(), found->notes.end());
+    auto addresses = std::move(found->addresses);
+    if (addresses.empty() && name == gpu && how == "probe-or-fake") {
+      for (std::int64_t i = 0; i < s.get(keys::gpu_fake); ++i) addresses.push_back("fake-" + std::to_string(i));
+      out.fake.push_back(name);
+    }
+    if (addresses.empty()) continue;
+    out.pools[name] = {static_cast<std::int64_t>(addresses.size()), std::move(addresses)};
+  }
+  return out;
+}
+
+} // namespace troupe

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/resources/capacity.hpp>
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+/// Custom resources of this machine, out of which executors of local masters are carved.
+struct machine_resources {
+  std::map<std::string, resource_pool> pools;
+  std::vector<std::string> fake;  ///< resources whose addresses are made up
+  std::vector<std::string> notes; ///< for the log
+};
+
+/// Looks as the settings say: configured addresses, scripts, and for GPUs `troupe.gpu.discovery`.
+result<machine_resources> resources_of_machine(const settings& s);
+
+} // namespace troupe

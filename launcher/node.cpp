@@ -1,0 +1,113 @@
+#include <troupe/launcher/node.hpp>
+
+#include <iostream>
+
+#include <unistd.h>
+
+#include <troupe/launcher/driver_session.hpp>
+#include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/launcher/security.hpp>
+#include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/discovery/discover.hpp>
+#include <troupe/runtime/execution/keeper.hpp>
+
+namespace troupe {
+namespace {
+
+int complain(const error& why) {
+  std::cerr << "troupe: " << why.message << '\n';
+  return exit_code_of(why.code);
+}
+
+/// One line, at once: who reads it may wait for it.
+void announce(const std::string& line) {
+  std::cout << line << '\n';
+  std::cout.flush();
+}
+
+int run_driver_node(const settings& s, const std::string& config_file) {
+  driver_session_options options;
+  options.effective = s;
+  options.config_file = config_file;
+  options.warn_on_stderr = true;
+  options.on_ready = [](const session_record& record, std::size_t) {
+    announce("driver " + record.address + " cluster " + record.cluster_id + " secret-file " + record.secret_file);
+  };
+  const auto ran = run_driver_session(options);
+  return ran ? 0 : complain(ran.error());
+}
+
+/// What the settings give to an executor that is started by hand, with the addresses that this machine has.
+result<executor_capacity> find_capacity(const resource_profile& profile, const settings& s) {
+  auto capacity = capacity_of(profile);
+  auto configured = executor_resources(s);
+  if (!configured) return configured.error();
+  const auto io = system_discovery_io();
+  for (auto& [name, pool] : capacity.custom) {
+    discovery_request request;
+    request.resource = name;
+    request.amount = pool.amount;
+    request.addresses = (*configured)[name].addresses;
+    request.script = (*configured)[name].discovery_script;
+    request.time_out = s.get(keys::resources_discovery_timeout);
+    auto found = discover(request, io);
+    if (!found) return found.error();
+    for (const auto& note : found->notes) std::cerr << "troupe: " << name << ": " << note << '\n';
+    pool.addresses = std::move(found->addresses);
+  }
+  return capacity;
+}
+
+result<executor_start> describe_executor(const node_description& node, const settings& s) {
+  executor_start start;
+  start.driver = node.driver;
+  if (auto allowed = check_reachable_openly(node.driver.host, s); !allowed) return allowed.error();
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  start.secret_file = s.get(keys::security_secret_file);
+  if (start.secret_file.empty()) start.secret_file = secret_of_local_driver(base, node.driver);
+  if (start.secret_file.empty())
+    return make_error(ec::invalid_configuration, "the driver at " + to_string(node.driver) +
+                                                     " asks for its secret: set troupe.security.secret-file to the "
+                                                     "file that the driver printed when it started");
+  auto profile = default_profile(s);
+  if (!profile) return profile.error();
+  auto capacity = find_capacity(*profile, s);
+  if (!capacity) return capacity.error();
+  start.info.profile = std::move(*profile);
+  start.info.capacity = std::move(*capacity);
+  char host[256] = "unknown";
+  static_cast<void>(gethostname(host, sizeof host - 1));
+  start.info.host = host;
+  return start;
+}
+
+int run_executor_node(const node_description& node, const settings& s) {
+  keeper_options keeping;
+  if (const auto code = keep(keeping)) return *code;
+  auto start = describe_executor(node, s);
+  if (!start) return complain(start.error());
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  run_directory::sweep(base);
+  auto directory = run_directory::create(base, "executor-" + make_random_name());
+  if (!directory) return complain(directory.error());
+  start->run_directory = directory->path();
+  executor_run run;
+  run.name = "executor";
+  run.warn_on_stderr = true;
+  run.on_admitted = [](executor_id id, const std::string& cluster_id) {
+    announce("executor " + std::to_string(id.value) + " cluster " + cluster_id);
+  };
+  std::string why;
+  const int code = run_executor(*start, s, run, why);
+  if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
+  return code;
+}
+
+} // namespace
+
+int run_node(const node_description& node, const settings& s, const std::string& config_file) {
+  return node.role == node_role::driver ? run_driver_node(s, config_file) : run_executor_node(node, s);
+}
+
+} // namespace troupe

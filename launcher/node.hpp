@@ -1,0 +1,18 @@
+#pragma once
+
+/// A process that is started by hand with a node file: a driver, or an executor of one.
+
+#include <string>
+
+#include <troupe/runtime/config/node_file.hpp>
+#include <troupe/runtime/config/settings.hpp>
+
+namespace troupe {
+
+/// Plays the part until it ends or SIGTERM or SIGINT comes. Prints one line on standard output when it is ready:
+/// `driver HOST:PORT cluster ID secret-file PATH`, or `executor N cluster ID`. To be called before there is any other
+/// thread. Native stages run in an executor that was started from the program that submits them. @returns the exit
+/// code; errors are printed on standard error
+int run_node(const node_description& node, const settings& s, const std::string& config_file);
+
+} // namespace troupe

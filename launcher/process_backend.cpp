@@ -1,0 +1,173 @@
+#include <troupe/launcher/process_backend.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace troupe {
+namespace {
+
+time_point now() { return time_point{std::chrono::steady_clock::now().time_since_epoch()}; }
+
+std::string describe_exit(int status) {
+  if (WIFSIGNALED(status)) return "it was ended by signal " + std::to_string(WTERMSIG(status));
+  return "it ended with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+} // namespace
+
+process_backend::process_backend(options opts)
+  : options_(std::move(opts)), carving_(options_.hosts, options_.described_by) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) == 0) {
+    liveness_read_ = ends[0];
+    liveness_write_ = ends[1];
+  }
+}
+
+process_backend::~process_backend() {
+  converge({});
+  const auto deadline = now() + options_.grace + std::chrono::seconds{1};
+  for (;;) {
+    reap();
+    if (children_.empty()) break;
+    if (now() > deadline)
+      for (auto& [id, c] : children_) kill(c.pid, SIGKILL);
+    poll(nullptr, 0, 2);
+  }
+  if (liveness_read_ >= 0) close(liveness_read_);
+  if (liveness_write_ >= 0) close(liveness_write_);
+}
+
+void process_backend::converge(const std::vector<executor_order>& wanted) {
+  std::set<request_id> names;
+  for (const auto& order : wanted) {
+    names.insert(order.request);
+    const auto it = children_.find(order.request);
+    if (it == children_.end()) {
+      start(order);
+    } else if (order.parked && !it->second.parked) {
+      it->second.parked = true;
+      carving_.park(order.request);
+    }
+  }
+  for (auto& [request, c] : children_)
+    if (!names.contains(request)) stop(request, c);
+}
+
+void process_backend::start(const executor_order& order) {
+  const auto refuse = [&](std::string why) {
+    carving_.free(order.request);
+    ended_.push_back({order.request, order.shape.shape, launch_state::refused, std::move(why)});
+  };
+  // A request that ended stays in the allocator's list until it has heard of it.
+  const auto heard =
+      std::any_of(ended_.begin(), ended_.end(), [&](const launch_status& s) { return s.request == order.request; });
+  if (heard) return;
+  auto place = carving_.place(order.request, order.shape.profile);
+  if (!place) return refuse(place.error().message);
+  auto what = options_.start;
+  what.info.request = order.request;
+  what.info.host = carving_.hosts()[place->host].name;
+  what.info.profile = order.shape.profile;
+  what.info.capacity = place->capacity;
+  auto pid = spawn(order.request, what);
+  if (!pid) return refuse(pid.error().message);
+  child c;
+  c.shape = order.shape.shape;
+  c.pid = *pid;
+  children_.emplace(order.request, c);
+}
+
+result<pid_t> process_backend::spawn(request_id request, const executor_start& what) {
+  const auto name = "executor-" + std::to_string(request.value);
+  const auto base = what.run_directory + "/" + name;
+  if (auto written = write_start_file(base + ".start", what, options_.effective); !written) return written.error();
+  const auto start_file = base + ".start";
+  const auto stderr_file = base + ".err";
+  // The child's copy of the read end gets a number that survives exec.
+  const int inherited = fcntl(liveness_read_, F_DUPFD, 3);
+  if (inherited < 0) return make_error(ec::io, "no file descriptor is left: " + std::string{std::strerror(errno)});
+  const auto fd_text = std::to_string(inherited);
+  const char* arguments[] = {options_.program.c_str(), executor_argument, start_file.c_str(), fd_text.c_str(), nullptr};
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t defaults;
+  sigfillset(&defaults);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  // A group of its own: Ctrl-C at the terminal is for the driver, which then ends its executors in order.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  pid_t pid = 0;
+  const int failure =
+      posix_spawn(&pid, options_.program.c_str(), &files, &attributes, const_cast<char* const*>(arguments), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  close(inherited);
+  if (failure != 0)
+    return make_error(ec::io, "cannot start " + options_.program + ": " + std::string{std::strerror(failure)});
+  return pid;
+}
+
+void process_backend::stop(request_id, child& c) {
+  if (c.stopping) return;
+  c.stopping = true;
+  c.kill_at = now() + options_.grace + std::chrono::milliseconds{500};
+  kill(c.pid, SIGTERM);
+}
+
+void process_backend::reap() {
+  const auto moment = now();
+  for (auto it = children_.begin(); it != children_.end();) {
+    auto& c = it->second;
+    int status = 0;
+    const auto got = waitpid(c.pid, &status, WNOHANG);
+    if (got == 0) {
+      if (c.stopping && moment > c.kill_at) kill(c.pid, SIGKILL);
+      ++it;
+      continue;
+    }
+    carving_.free(it->first);
+    auto detail = got == c.pid ? describe_exit(status) : std::string{"it is gone"};
+    if (!c.stopping)
+      detail += "; see " + options_.start.run_directory + "/executor-" + std::to_string(it->first.value) + ".err";
+    ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail)});
+    it = children_.erase(it);
+  }
+}
+
+std::vector<launch_status> process_backend::snapshot() {
+  reap();
+  auto out = std::exchange(ended_, {});
+  for (const auto& [request, c] : children_) out.push_back({request, c.shape, launch_state::running, {}});
+  return out;
+}
+
+feasibility process_backend::check(const executor_shape& shape) { return carving_.check(shape.profile); }
+
+std::uint32_t process_backend::room_for(const executor_shape& shape) {
+  reap();
+  return carving_.room_for(shape.profile);
+}
+
+} // namespace troupe

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/config/node_file.hpp>
+#include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+/// What a program that calls `troupe::run` was started with.
+struct program_options {
+  /// A file that makes this process a part of a cluster instead of running a job.
+  struct node_file {
+    node_description what;
+    std::string file;
+  };
+  settings effective;
+  std::vector<std::string> arguments; ///< the program's own
+  std::optional<std::string> help;    ///< text to print instead of running
+  std::optional<node_file> node;
+};
+
+/// Takes `--master`, `--conf key=value`, `--config-file` and `--troupe-help` out of the arguments; the first argument
+/// that is none of them, or what follows `--`, begins the program's own. `defaults` are `key=value` settings that only
+/// the schema's defaults are weaker than.
+result<program_options> parse_program_options(int argc, char** argv, const std::vector<std::string>& defaults);
+
+} // namespace troupe

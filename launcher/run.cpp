@@ -1,0 +1,83 @@
+// The front door of a program that is a job.
+
+#include <troupe/runtime/api/run.hpp>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include <unistd.h>
+
+#include <troupe/launcher/application.hpp>
+#include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/interruption.hpp>
+#include <troupe/launcher/node.hpp>
+#include <troupe/launcher/program_options.hpp>
+#include <troupe/launcher/progress_display.hpp>
+#include <troupe/launcher/session_guard.hpp>
+#include <troupe/launcher/text_table.hpp>
+#include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/session.hpp>
+#include <troupe/runtime/execution/function_table.hpp>
+
+namespace troupe {
+namespace {
+
+int complain(const error& why) {
+  std::cerr << "troupe: " << why.message << '\n';
+  return exit_code_of(why.code);
+}
+
+} // namespace
+
+int run(int argc, char** argv, const std::function<void(session&)>& body, const run_options& options) {
+  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv);
+  if (auto table = function_table::instance().check(); !table) return complain(table.error());
+  auto parsed = parse_program_options(argc, argv, options.defaults);
+  if (!parsed) return complain(parsed.error());
+  if (parsed->help) {
+    std::cout << *parsed->help;
+    return 0;
+  }
+  const auto& s = parsed->effective;
+  if (parsed->node) return run_node(parsed->node->what, s, parsed->node->file);
+  session_guard guard;
+  interruption stop{s.get(keys::shutdown_grace)};
+  progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
+  application::options opts;
+  opts.effective = s;
+  opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };
+  opts.on_end = [&display](const job_end& end) { display.end(end); };
+  auto app = application::start(std::move(opts));
+  if (!app) return complain(app.error());
+  guard.watch((*app)->directory());
+  const auto jobs = (*app)->jobs();
+  stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
+
+  auto session_opts = (*app)->make_session_options();
+  session_opts.arguments = parsed->arguments;
+  int code = 0;
+  std::string failure;
+  try {
+    session own{jobs, std::move(session_opts)};
+    body(own);
+  } catch (const job_error& e) {
+    failure = e.what();
+    code = exit_code_of(e.code());
+  } catch (const std::exception& e) {
+    failure = e.what();
+    code = 1;
+  }
+  std::cout.flush();
+  app->reset();
+  display.finish();
+  if (code != 0 && !stop.requested()) std::cerr << "troupe: " << printable(failure, true) << '\n';
+  if (stop.requested()) {
+    std::cerr << "troupe: interrupted\n";
+    return 130;
+  }
+  return code;
+}
+
+} // namespace troupe

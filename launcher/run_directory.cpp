@@ -1,0 +1,116 @@
+#include <troupe/launcher/run_directory.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* lock_name = "lock";
+constexpr const char* unfinished_prefix = ".new-";
+
+error failed(const std::string& what, const std::string& path) {
+  return make_error(ec::io, "cannot " + what + " " + path + ": " + std::strerror(errno) + " (troupe.run-directory)");
+}
+
+result<void> make_private(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path);
+  struct stat s {};
+  if (lstat(path.c_str(), &s) != 0) return failed("look at", path);
+  if (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0)
+    return make_error(ec::io, path + " must be a directory of this user that nobody else may enter (mode 0700): set "
+                                     "troupe.run-directory to another place");
+  return {};
+}
+
+int open_lock(const std::string& directory, int flags) {
+  return open((directory + "/" + lock_name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+} // namespace
+
+std::string run_directory::base_of(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
+    return std::string{runtime} + "/troupe";
+  return "/tmp/troupe-" + std::to_string(geteuid());
+}
+
+result<run_directory> run_directory::create(const std::string& base, const std::string& name) {
+  std::error_code ignored;
+  if (const auto parent = fs::path{base}.parent_path(); !parent.empty()) fs::create_directories(parent, ignored);
+  if (auto made = make_private(base); !made) return made.error();
+  // Under its own name only once it is held: a sweep in between would take it for an abandoned one.
+  const auto unfinished = base + "/" + unfinished_prefix + name;
+  const auto path = base + "/" + name;
+  if (mkdir(unfinished.c_str(), 0700) != 0) return failed("make directory", unfinished);
+  const int lock = open_lock(unfinished, O_RDWR | O_CREAT | O_EXCL);
+  if (lock < 0 || flock(lock, LOCK_SH) != 0 || rename(unfinished.c_str(), path.c_str()) != 0) {
+    const auto why = failed("set up", path);
+    if (lock >= 0) close(lock);
+    fs::remove_all(unfinished, ignored);
+    return why;
+  }
+  return run_directory{path, lock};
+}
+
+result<run_directory> run_directory::join(const std::string& path) {
+  const int lock = open_lock(path, O_RDWR);
+  if (lock < 0) return failed("open the lock of", path);
+  if (flock(lock, LOCK_SH | LOCK_NB) != 0) {
+    const auto why = failed("hold", path);
+    close(lock);
+    return why;
+  }
+  return run_directory{path, lock};
+}
+
+void run_directory::sweep(const std::string& base) {
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator{base, ec}) {
+    if (!entry.is_directory(ec) || entry.path().filename().string().starts_with(unfinished_prefix)) continue;
+    const int lock = open_lock(entry.path().string(), O_RDWR);
+    if (lock < 0) continue;
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ec);
+    close(lock);
+  }
+}
+
+run_directory::run_directory(run_directory&& other) noexcept
+  : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+run_directory& run_directory::operator=(run_directory&& other) noexcept {
+  if (this != &other) {
+    release();
+    path_ = std::move(other.path_);
+    lock_ = std::exchange(other.lock_, -1);
+  }
+  return *this;
+}
+
+run_directory::~run_directory() { release(); }
+
+void run_directory::release() noexcept {
+  if (lock_ < 0) return;
+  std::error_code ignored;
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path_, ignored);
+  close(lock_);
+  lock_ = -1;
+}
+
+result<std::string> run_directory::subdirectory(const std::string& name) const {
+  const auto path = path_ + "/" + name;
+  if (auto made = make_private(path); !made) return made.error();
+  return path;
+}
+
+} // namespace troupe

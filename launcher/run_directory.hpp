@@ -1,0 +1,41 @@
+#pragma once
+
+/// The one directory of a session: secret, logs, blocks, attempts. Mode 0700, held by a shared flock of every process
+/// of the session; the last one to leave removes it, and what was left behind is swept by the user's next command.
+
+#include <string>
+
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+class run_directory {
+public:
+  /// Makes `<base>/<name>` and holds it. `base` is made with mode 0700 where it is missing, and refused where it
+  /// belongs to another user or others may enter it.
+  static result<run_directory> create(const std::string& base, const std::string& name);
+  /// Holds one that another process of the session made.
+  static result<run_directory> join(const std::string& path);
+  /// Removes directories below `base` that nobody holds any more.
+  static void sweep(const std::string& base);
+  /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
+  static std::string base_of(const std::string& configured);
+
+  run_directory(run_directory&& other) noexcept;
+  run_directory& operator=(run_directory&& other) noexcept;
+  /// Lets go; the last holder removes the directory.
+  ~run_directory();
+
+  const std::string& path() const noexcept { return path_; }
+  /// Path of a subdirectory of mode 0700 that is made where it is missing.
+  result<std::string> subdirectory(const std::string& name) const;
+
+private:
+  run_directory(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  void release() noexcept;
+
+  std::string path_;
+  int lock_ = -1;
+};
+
+} // namespace troupe

@@ -1,0 +1,112 @@
+#include <troupe/launcher/session_guard.hpp>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/runtime/execution/process_tree.hpp>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The last byte of an ordered end. A path never holds it.
+constexpr char done = '\0';
+/// A process that is being started shows its environment a moment later: looked for again so often, 20 ms apart.
+constexpr int looks = 10;
+
+bool is_attempt_below(const fs::path& process, std::string_view directory) {
+  struct stat s {};
+  if (stat(process.c_str(), &s) != 0 || s.st_uid != geteuid()) return false;
+  std::ifstream file{process / "environ", std::ios::binary};
+  const std::string all{std::istreambuf_iterator<char>{file}, {}};
+  const auto wanted = std::string{attempt_variable} + "=" + std::string{directory} + "/";
+  return std::string_view{all}.starts_with(wanted) || all.find('\0' + wanted) != all.npos;
+}
+
+/// The guard's life. @returns never
+[[noreturn]] void guard(int pipe) {
+  setsid();
+  prctl(PR_SET_NAME, "troupe-guard");
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int stream = 0; stream <= 2 && null >= 0; ++stream) dup2(null, stream);
+  // Lets go of everything that others might wait to see closed.
+  constexpr int kept = 3;
+  if (pipe != kept) dup2(pipe, kept);
+  close_range(kept + 1, ~0u, 0);
+  std::string directory;
+  for (;;) {
+    char buffer[512];
+    const auto n = read(kept, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    directory.append(buffer, static_cast<std::size_t>(n));
+  }
+  if (directory.empty() || directory.back() == done) _exit(0);
+  kill_attempts_below(directory);
+  run_directory::sweep(fs::path{directory}.parent_path().string());
+  _exit(0);
+}
+
+} // namespace
+
+std::size_t kill_attempts_below(const std::string& run_directory) {
+  std::size_t killed = 0;
+  for (int look = 0; look < looks; ++look) {
+    bool found = false;
+    std::error_code ec;
+    for (const auto& entry : fs::directory_iterator{"/proc", ec}) {
+      const auto name = entry.path().filename().string();
+      pid_t pid = 0;
+      const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+      if (failed != std::errc{} || end != name.data() + name.size() || pid == getpid()) continue;
+      if (!is_attempt_below(entry.path(), run_directory) || kill(pid, SIGKILL) != 0) continue;
+      found = true;
+      ++killed;
+    }
+    if (found) look = 0;
+    poll(nullptr, 0, 20);
+  }
+  return killed;
+}
+
+session_guard::session_guard() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(ends[1]);
+    guard(ends[0]);
+  }
+  close(ends[0]);
+  pipe_ = ends[1];
+}
+
+session_guard::~session_guard() {
+  if (pipe_ < 0) return;
+  static_cast<void>(!write(pipe_, &done, 1));
+  close(pipe_);
+  while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
+}
+
+void session_guard::watch(const std::string& run_directory) {
+  if (pipe_ >= 0) static_cast<void>(!write(pipe_, run_directory.data(), run_directory.size()));
+}
+
+} // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <sys/types.h>
+
+namespace troupe {
+
+/// A process that outlives this one for as long as it takes to clear up after it: when this process ends without having
+/// ended its session, as by kill -9, whatever commands it had started itself are killed, and its run directory is
+/// removed. (Executor processes have keepers of their own.) To be made before there is any other thread.
+class session_guard {
+public:
+  session_guard();
+  /// The session has ended in order: the guard has nothing to do.
+  ~session_guard();
+  session_guard(const session_guard&) = delete;
+  session_guard& operator=(const session_guard&) = delete;
+
+  /// Names what is to be guarded. Once.
+  void watch(const std::string& run_directory);
+
+private:
+  pid_t pid_ = -1;
+  int pipe_ = -1; ///< its end tells the guard that we are gone
+};
+
+/// Kills every process of this user whose attempt directory (`TROUPE_ATTEMPT`) lies in `run_directory`, until none is
+/// left. @returns how many it killed
+std::size_t kill_attempts_below(const std::string& run_directory);
+
+} // namespace troupe

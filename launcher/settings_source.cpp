@@ -1,0 +1,30 @@
+#include <troupe/launcher/settings_source.hpp>
+
+#include <filesystem>
+
+#include <unistd.h>
+
+namespace troupe {
+
+result<loaded_settings> load_settings(const settings_source& source) {
+  loaded_settings out;
+  std::error_code unknown;
+  settings_builder builder{std::filesystem::current_path(unknown).string()};
+  for (const auto& assignment : source.defaults)
+    if (auto added = builder.add_default(assignment); !added) return added.error();
+  for (const auto& file : source.files) {
+    auto document = load_yaml(file);
+    if (!document) return document.error();
+    if (auto added = builder.add_file(*document); !added) return added.error();
+    out.documents.push_back(std::move(*document));
+  }
+  if (auto added = builder.add_environment(environ); !added) return added.error();
+  for (const auto& assignment : source.assignments)
+    if (auto added = builder.add_argument(assignment); !added) return added.error();
+  auto built = builder.build();
+  if (!built) return built.error();
+  out.effective = std::move(*built);
+  return out;
+}
+
+} // namespace troupe

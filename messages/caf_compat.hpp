@@ -1,0 +1,267 @@
+#pragma once
+
+/// Every CAF spelling that differs between 0.17 and 1.x. Actors use these names and nothing that they replace, so that
+/// one code base serves both (0.17.6 is the one that is built and tested). What is spelled alike stays CAF's own:
+/// `caf::result`, `caf::typed_response_promise`, `make_response_promise`, `scoped_actor`, `spawn`, `publish`,
+/// `remote_actor`, `anon_send_exit`.
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <caf/actor_addr.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/error.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/node_id.hpp>
+#include <caf/result.hpp>
+#include <caf/scheduled_actor.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/sec.hpp>
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_actor.hpp>
+#include <caf/typed_behavior.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include <troupe/messages/caf_version.hpp>
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+// -- typed handles
+// -----------------------------------------------------------------------------------------------------
+
+/// Stands for several values in the reply of a signature: `replies<R1, R2>(A)`.
+template <class... R>
+struct replies;
+
+namespace detail {
+
+template <class Signature>
+struct caf_signature;
+
+#if TROUPE_CAF1
+template <class R, class... A>
+struct caf_signature<R(A...)> {
+  using type = caf::result<R>(A...);
+};
+template <class... R, class... A>
+struct caf_signature<replies<R...>(A...)> {
+  using type = caf::result<R...>(A...);
+};
+#else
+template <class R, class... A>
+struct caf_signature<R(A...)> {
+  using type = typename caf::replies_to<A...>::template with<R>;
+};
+template <class... A>
+struct caf_signature<void(A...)> {
+  using type = caf::reacts_to<A...>;
+};
+template <class... R, class... A>
+struct caf_signature<replies<R...>(A...)> {
+  using type = typename caf::replies_to<A...>::template with<R...>;
+};
+#endif
+
+} // namespace detail
+
+/// A statically typed actor handle: `handle<reply(question), void(notice)>`.
+template <class... Signatures>
+using handle = caf::typed_actor<typename detail::caf_signature<Signatures>::type...>;
+
+/// The `self` of an actor of interface `Handle` with state `State`.
+template <class Handle, class State>
+using stateful_pointer = caf::stateful_actor<State, std::remove_pointer_t<typename Handle::pointer>>*;
+
+/// The state of `self`.
+template <class Self>
+auto& state_of(Self* self) {
+#if TROUPE_CAF1
+  return self->state();
+#else
+  return self->state;
+#endif
+}
+
+// -- sending
+// -----------------------------------------------------------------------------------------------------------
+
+/// Sends without waiting for an answer. `self` is an actor's own pointer or a `caf::scoped_actor`; the receiver's
+/// handler must return nothing (use `ask` for one that answers).
+template <class Self, class Handle, class... Args>
+void tell(Self&& self, const Handle& receiver, Args&&... args) {
+#if TROUPE_CAF1
+  self->mail(std::forward<Args>(args)...).send(receiver);
+#else
+  self->send(receiver, std::forward<Args>(args)...);
+#endif
+}
+
+/// Sends in the name of `sender`, from a thread that is no actor.
+template <class Source, class Handle, class... Args>
+void tell_as(const Source& sender, const Handle& receiver, Args&&... args) {
+#if TROUPE_CAF1
+  if (receiver)
+    caf::actor_cast<caf::abstract_actor*>(receiver)->enqueue(
+        caf::make_mailbox_element(caf::actor_cast<caf::strong_actor_ptr>(sender), caf::make_message_id(),
+                                  std::forward<Args>(args)...),
+        nullptr);
+#else
+  caf::send_as(sender, receiver, std::forward<Args>(args)...);
+#endif
+}
+
+/// Sends when `delay` is over, in the name of `self`.
+template <class Self, class Handle, class Rep, class Period, class... Args>
+void tell_after(Self&& self, const Handle& receiver, std::chrono::duration<Rep, Period> delay, Args&&... args) {
+#if TROUPE_CAF1
+  self->mail(std::forward<Args>(args)...).delay(delay).send(receiver);
+#else
+  self->delayed_send(receiver, delay, std::forward<Args>(args)...);
+#endif
+}
+
+/// Sends a question; the result takes `.then(on_answer, on_error)`, `.await(…)`, or on a `caf::scoped_actor`
+/// `.receive(on_answer, on_error)`. The time-out is finite by design: CAF fails no request when its receiver's node
+/// dies. It counts in whole milliseconds, rounded up.
+template <class Self, class Handle, class Rep, class Period, class... Args>
+auto ask(Self&& self, const Handle& receiver, std::chrono::duration<Rep, Period> timeout, Args&&... args) {
+  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+#if TROUPE_CAF1
+  return self->mail(std::forward<Args>(args)...).request(receiver, rounded);
+#else
+  return self->request(receiver, rounded, std::forward<Args>(args)...);
+#endif
+}
+
+/// Passes the current request on; the answer goes to the one who asked. For use in a handler's `return`.
+template <class Self, class Handle, class... Args>
+auto delegate_to(Self* self, const Handle& receiver, Args&&... args) {
+#if TROUPE_CAF1
+  return self->mail(std::forward<Args>(args)...).delegate(receiver);
+#else
+  return self->delegate(receiver, std::forward<Args>(args)...);
+#endif
+}
+
+/// The node that sent the message in hand; an invalid one (`!node`) when the message names no sender. The name is the
+/// peer's own word: it keeps strangers apart from peers, it does not stop a forger on an open network.
+template <class Self>
+caf::node_id sender_node(Self* self) {
+  const auto& sender = self->current_sender();
+  return sender ? sender->node() : caf::node_id{};
+}
+
+// -- watching and surprises
+// --------------------------------------------------------------------------------------------
+
+/// What an actor does about everything that is not in its interface. Callbacks run in the actor. Nothing is printed.
+struct actor_hooks {
+  /// A message that no handler takes, or one that did not decode. `what` lists type names, never content.
+  std::function<void(const std::string& what)> on_unexpected;
+  /// A watched actor is gone. The source is the peer's word: look it up in your own table.
+  std::function<void(const caf::actor_addr& source, const caf::error& reason)> on_down;
+  /// An error came back and the question had no error handler.
+  std::function<void(const caf::error& what)> on_error;
+  /// Someone wants this actor to end; it does when this returns true. Unset: it ends.
+  std::function<bool(const caf::actor_addr& source, const caf::error& reason)> on_exit;
+  /// A handler threw: a defect. The actor ends afterwards.
+  std::function<void(const std::string& what)> on_exception;
+};
+
+namespace detail {
+
+/// The text of an exception, for people.
+std::string text_of(const std::exception_ptr& thrown);
+
+#if TROUPE_CAF1
+std::string type_names(const caf::message& content);
+#else
+std::string type_names(caf::actor_system& system, const caf::type_erased_tuple& content);
+#endif
+
+} // namespace detail
+
+#if TROUPE_CAF1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+
+/// Installs `hooks` for everything that CAF would otherwise print, or die of. Call it first in every actor.
+template <class Self>
+void harden(Self* self, actor_hooks hooks) {
+#if TROUPE_CAF1
+  self->set_default_handler([hooks](caf::scheduled_actor*, caf::message& content) -> caf::skippable_result {
+    if (hooks.on_unexpected) hooks.on_unexpected(detail::type_names(content));
+    return caf::make_error(caf::sec::unexpected_message);
+  });
+#else
+  self->set_default_handler([hooks](caf::scheduled_actor* me, caf::message_view& content) -> caf::result<caf::message> {
+    if (hooks.on_unexpected) hooks.on_unexpected(detail::type_names(me->system(), content.content()));
+    return caf::make_error(caf::sec::unexpected_message);
+  });
+#endif
+  self->set_down_handler([hooks](caf::down_msg& down) {
+    if (hooks.on_down) hooks.on_down(down.source, down.reason);
+  });
+  self->set_error_handler([hooks](caf::error& what) {
+    if (hooks.on_error) hooks.on_error(what);
+  });
+  self->set_exit_handler([self, hooks](caf::exit_msg& exit) {
+    if (!hooks.on_exit || hooks.on_exit(exit.source, exit.reason)) self->quit(exit.reason);
+  });
+  self->set_exception_handler([hooks](std::exception_ptr& thrown) -> caf::error {
+    auto text = detail::text_of(thrown);
+    if (hooks.on_exception) hooks.on_exception(text);
+    return caf::make_error(caf::sec::runtime_error, std::move(text));
+  });
+}
+
+/// Asks for `on_down` (see `actor_hooks`) when `whom` ends or becomes unreachable. Each call gives one notice.
+template <class Self, class Handle>
+void watch(Self* self, const Handle& whom) {
+  self->monitor(whom);
+}
+
+#if TROUPE_CAF1
+#pragma GCC diagnostic pop
+#endif
+
+/// Waits until every actor of the system has ended, at most `longest`. False where some have not. Actors that are left
+/// when a system goes are never destroyed, with all that they hold.
+bool await_actors(caf::actor_system& system, std::chrono::nanoseconds longest);
+
+// -- errors
+// ------------------------------------------------------------------------------------------------------------
+
+/// The version of CAF, such as `0.17.6`.
+std::string caf_version();
+
+/// A CAF error for people.
+std::string describe(const caf::actor_system& system, const caf::error& what);
+
+/// Troupe's error as the answer to a request.
+caf::error to_caf_error(const error& failure);
+/// The error of a request that failed: the one that `to_caf_error` packed, else CAF's own (no answer in time or nobody
+/// there: ec::unreachable).
+error from_caf_error(const caf::actor_system& system, const caf::error& what);
+
+// -- configuration
+// -----------------------------------------------------------------------------------------------------
+
+/// Sets one of CAF's own options, named without CAF's prefix (`scheduler.max-threads`), from its text: counts are
+/// digits, durations digits with `ns us ms s min h`, policies words. Unknown options and bad values are errors: CAF
+/// itself would drop them in silence. Automatic connections cannot be had: they listen on all interfaces, without TLS.
+result<void> set_caf_option(caf::actor_system_config& config, std::string_view key, std::string_view value);
+
+} // namespace troupe

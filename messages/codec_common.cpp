@@ -1,0 +1,198 @@
+// Ids, failures, columns, resources, endpoints: what other messages are made of.
+
+#include <troupe/messages/wire_parts.hpp>
+
+namespace troupe::wire {
+
+void write_attempt(stage_id stage, partition_index partition, attempt_number attempt, pb::AttemptId& out) {
+  out.set_stage(stage.value);
+  out.set_partition(partition);
+  out.set_attempt(attempt);
+}
+
+void read_attempt(const pb::AttemptId& in, attempt_ref out) {
+  out.stage.value = in.stage();
+  out.partition = in.partition();
+  out.attempt = in.attempt();
+}
+
+void write(const error& in, pb::Failure& out, const place& at) {
+  out.set_code(static_cast<std::uint32_t>(in.code));
+  out.set_message(at.text("message", in.message));
+}
+
+void read(const pb::Failure& in, error& out, const place& at) {
+  out.code = at.enumerator("code", in.code(), ec::internal);
+  out.message = at.text("message", in.message());
+}
+
+void write(const packed_column& in, pb::PackedColumn& out, const place& at) {
+  if (!in.is_well_formed()) return at.fail("has ends that do not fit its data");
+  write_numbers(in.ends, *out.mutable_ends());
+  out.set_data(in.data);
+}
+
+void read(const pb::PackedColumn& in, packed_column& out, const place& at) {
+  read_numbers(in.ends(), out.ends);
+  out.data = in.data();
+  if (!out.is_well_formed()) at.fail("has ends that do not fit its data");
+}
+
+// -- resources
+// ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The name that a repeated entry goes by in a map; empty and repeated ones are faults.
+template <class Map>
+auto& entry(Map& map, const std::string& name, const place& at) {
+  const auto [position, fresh] = map.try_emplace(at.name("name", name));
+  if (name.empty()) at.fail("name", "is empty");
+  if (!fresh) at.fail("name", "repeats an earlier one");
+  return position->second;
+}
+
+} // namespace
+
+void write(const resource_profile& in, pb::ResourceProfile& out, const place& at) {
+  for (const auto& [name, request] : in.executor) {
+    const place here{at, "executor"};
+    auto& entry = *out.add_executor();
+    entry.set_name(here.name("name", name));
+    entry.set_amount(here.amount("amount", request.amount));
+    entry.set_discovery_script(here.text("discovery_script", request.discovery_script));
+    entry.set_vendor(here.name("vendor", request.vendor));
+  }
+  for (const auto& [name, amount] : in.task) {
+    const place here{at, "task"};
+    auto& entry = *out.add_task();
+    entry.set_name(here.name("name", name));
+    entry.set_share(here.amount("share", amount.units));
+  }
+}
+
+void read(const pb::ResourceProfile& in, resource_profile& out, const place& at) {
+  if (!at.fits("executor", static_cast<std::size_t>(in.executor_size())) ||
+      !at.fits("task", static_cast<std::size_t>(in.task_size())))
+    return;
+  for (const auto& from : in.executor()) {
+    const place here{at, "executor"};
+    auto& request = entry(out.executor, from.name(), here);
+    request.amount = here.amount("amount", from.amount());
+    request.discovery_script = here.text("discovery_script", from.discovery_script());
+    request.vendor = here.name("vendor", from.vendor());
+  }
+  for (const auto& from : in.task()) {
+    const place here{at, "task"};
+    entry(out.task, from.name(), here).units = here.amount("share", from.share());
+  }
+}
+
+void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& at) {
+  out.set_cores(at.amount("cores", in.cores));
+  out.set_memory(at.amount("memory", in.memory));
+  out.set_memory_overhead(at.amount("memory_overhead", in.memory_overhead));
+  out.set_off_heap(at.amount("off_heap", in.off_heap));
+  for (const auto& [name, pool] : in.custom) {
+    const place here{at, "custom"};
+    auto& entry = *out.add_custom();
+    entry.set_name(here.name("name", name));
+    entry.set_amount(here.amount("amount", pool.amount));
+    write_texts(pool.addresses, *entry.mutable_addresses(), here, "addresses");
+  }
+}
+
+void read(const pb::ExecutorCapacity& in, executor_capacity& out, const place& at) {
+  out.cores = at.amount("cores", in.cores());
+  out.memory = at.amount("memory", in.memory());
+  out.memory_overhead = at.amount("memory_overhead", in.memory_overhead());
+  out.off_heap = at.amount("off_heap", in.off_heap());
+  if (!at.fits("custom", static_cast<std::size_t>(in.custom_size()))) return;
+  for (const auto& from : in.custom()) {
+    const place here{at, "custom"};
+    auto& pool = entry(out.custom, from.name(), here);
+    pool.amount = here.amount("amount", from.amount());
+    read_texts(from.addresses(), pool.addresses, here, "addresses");
+  }
+}
+
+static void write(const address_share& in, pb::AddressShare& out, const place& at) {
+  out.set_address(at.text("address", in.address));
+  out.set_share(at.amount("share", in.amount.units));
+}
+
+static void read(const pb::AddressShare& in, address_share& out, const place& at) {
+  out.address = at.text("address", in.address());
+  out.amount.units = at.amount("share", in.share());
+}
+
+void write(const allotment& in, pb::Allotment& out, const place& at) {
+  out.set_cpus(at.amount("cpus", in.cpus.units));
+  for (const auto& [name, shares] : in.resources) {
+    const place here{at, "resources"};
+    auto& entry = *out.add_resources();
+    entry.set_name(here.name("name", name));
+    write_list(shares, *entry.mutable_shares(), here, "shares");
+  }
+}
+
+void read(const pb::Allotment& in, allotment& out, const place& at) {
+  out.cpus.units = at.amount("cpus", in.cpus());
+  if (!at.fits("resources", static_cast<std::size_t>(in.resources_size()))) return;
+  for (const auto& from : in.resources()) {
+    const place here{at, "resources"};
+    read_list(from.shares(), entry(out.resources, from.name(), here), here, "shares");
+  }
+}
+
+void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at) {
+  out.set_profile(in.profile.value);
+  out.set_shape(in.shape.value);
+  write(in.content, *out.mutable_content(), place{at, "content"});
+}
+
+void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at) {
+  out.profile.value = in.profile();
+  out.shape.value = in.shape();
+  read(in.content(), out.content, place{at, "content"});
+}
+
+static void write(const register_profiles& in, pb::RegisterProfiles& out, const place& at) {
+  write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
+}
+
+static void read(const pb::RegisterProfiles& in, register_profiles& out, const place& at) {
+  read_list(in.profiles(), out.profiles, at, "profiles");
+}
+
+static void write(const registered_profiles& in, pb::RegisteredProfiles& out, const place& at) {
+  write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
+}
+
+static void read(const pb::RegisteredProfiles& in, registered_profiles& out, const place& at) {
+  read_list(in.profiles(), out.profiles, at, "profiles");
+}
+
+// -- endpoints
+// ---------------------------------------------------------------------------------------------------------
+
+void write(const block_endpoint& in, pb::BlockEndpoint& out, const place& at) {
+  out.set_executor(in.executor.value);
+  out.set_epoch(in.epoch);
+  out.set_host(at.name("host", in.host));
+  out.set_port(in.port);
+}
+
+void read(const pb::BlockEndpoint& in, block_endpoint& out, const place& at) {
+  out.executor.value = in.executor();
+  out.epoch = in.epoch();
+  out.host = at.name("host", in.host());
+  if (in.port() > std::numeric_limits<std::uint16_t>::max())
+    at.fail("port", "is " + std::to_string(in.port()) + ", at most 65535 is possible");
+  out.port = static_cast<std::uint16_t>(in.port());
+}
+
+} // namespace troupe::wire
+
+TROUPE_WIRE_FORM(register_profiles, RegisterProfiles)
+TROUPE_WIRE_FORM(registered_profiles, RegisteredProfiles)

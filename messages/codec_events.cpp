@@ -1,0 +1,262 @@
+// The history of a session.
+
+#include <troupe/messages/wire_parts.hpp>
+
+#include "troupe/messages/events.pb.h"
+
+namespace troupe::wire {
+
+// -- one pair for each kind of event, and for where it stands in the record
+// --------------------------------------------
+
+static void write(const events::profile_added& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_profile_added();
+  out.set_profile(in.profile.value);
+  write(in.content, *out.mutable_content(), place{at, "content"});
+}
+
+static void read(const pb::ProfileAdded& in, events::profile_added& out, const place& at) {
+  out.profile.value = in.profile();
+  read(in.content(), out.content, place{at, "content"});
+}
+
+static void write(const events::job_submitted& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_job_submitted();
+  out.set_job(in.job.value);
+  out.set_name(at.name("name", in.name));
+  out.set_stages(in.stages);
+}
+
+static void read(const pb::JobSubmitted& in, events::job_submitted& out, const place& at) {
+  out.job.value = in.job();
+  out.name = at.name("name", in.name());
+  out.stages = in.stages();
+}
+
+static void write(const events::job_ended& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_job_ended();
+  out.set_job(in.job.value);
+  out.set_state(static_cast<pb::JobState>(in.state));
+  write(in.failure, *out.mutable_failure(), place{at, "failure"});
+}
+
+static void read(const pb::JobEnded& in, events::job_ended& out, const place& at) {
+  out.job.value = in.job();
+  out.state = at.enumerator("state", in.state(), job_state::cancelled);
+  read(in.failure(), out.failure, place{at, "failure"});
+}
+
+static void write(const events::stage_submitted& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_stage_submitted();
+  out.set_job(in.job.value);
+  out.set_stage(in.stage.value);
+  out.set_attempt(in.attempt);
+  out.set_name(at.name("name", in.name));
+  out.set_profile(in.profile.value);
+  out.set_tasks(in.tasks);
+}
+
+static void read(const pb::StageSubmitted& in, events::stage_submitted& out, const place& at) {
+  out.job.value = in.job();
+  out.stage.value = in.stage();
+  out.attempt = in.attempt();
+  out.name = at.name("name", in.name());
+  out.profile.value = in.profile();
+  out.tasks = in.tasks();
+}
+
+static void write(const events::stage_completed& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_stage_completed();
+  out.set_job(in.job.value);
+  out.set_stage(in.stage.value);
+  out.set_attempt(in.attempt);
+  write(in.failure, *out.mutable_failure(), place{at, "failure"});
+}
+
+static void read(const pb::StageCompleted& in, events::stage_completed& out, const place& at) {
+  out.job.value = in.job();
+  out.stage.value = in.stage();
+  out.attempt = in.attempt();
+  read(in.failure(), out.failure, place{at, "failure"});
+}
+
+static void write(const events::lease_granted& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_lease_granted();
+  out.set_lease(in.lease.value);
+  out.set_executor(in.executor.value);
+  out.set_profile(in.profile.value);
+  write(in.holding, *out.mutable_holding(), place{at, "holding"});
+}
+
+static void read(const pb::LeaseGranted& in, events::lease_granted& out, const place& at) {
+  out.lease.value = in.lease();
+  out.executor.value = in.executor();
+  out.profile.value = in.profile();
+  read(in.holding(), out.holding, place{at, "holding"});
+}
+
+static void write(const events::lease_released& in, pb::EventRecord& record, const place&) {
+  auto& out = *record.mutable_lease_released();
+  out.set_lease(in.lease.value);
+  out.set_executor(in.executor.value);
+}
+
+static void read(const pb::LeaseReleased& in, events::lease_released& out, const place&) {
+  out.lease.value = in.lease();
+  out.executor.value = in.executor();
+}
+
+static void write(const events::lease_refused& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_lease_refused();
+  out.set_lease(in.lease.value);
+  out.set_executor(in.executor.value);
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::LeaseRefused& in, events::lease_refused& out, const place& at) {
+  out.lease.value = in.lease();
+  out.executor.value = in.executor();
+  out.reason = at.text("reason", in.reason());
+}
+
+static void write(const events::tasks_succeeded& in, pb::EventRecord& record, const place&) {
+  auto& out = *record.mutable_tasks_succeeded();
+  out.set_stage(in.stage.value);
+  out.set_lease(in.lease.value);
+  out.set_executor(in.executor.value);
+  out.set_count(in.count);
+  out.set_first(in.first);
+}
+
+static void read(const pb::TasksSucceeded& in, events::tasks_succeeded& out, const place&) {
+  out.stage.value = in.stage();
+  out.lease.value = in.lease();
+  out.executor.value = in.executor();
+  out.count = in.count();
+  out.first = in.first();
+}
+
+static void write(const events::task_failed& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_task_failed();
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_executor(in.executor.value);
+  out.set_status(static_cast<std::uint32_t>(in.status));
+  out.set_message(at.text("message", in.message));
+}
+
+static void read(const pb::TaskFailed& in, events::task_failed& out, const place& at) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.executor.value = in.executor();
+  out.status = at.enumerator("status", in.status(), task_status::lost);
+  out.message = at.text("message", in.message());
+}
+
+static void write(const events::executor_requested& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_executor_requested();
+  out.set_request(in.request.value);
+  out.set_shape(in.shape.value);
+  out.set_profile(at.text("profile", in.profile));
+}
+
+static void read(const pb::ExecutorRequested& in, events::executor_requested& out, const place& at) {
+  out.request.value = in.request();
+  out.shape.value = in.shape();
+  out.profile = at.text("profile", in.profile());
+}
+
+static void write(const events::executor_added& in, pb::EventRecord& record, const place& at) {
+  write(in.info, *record.mutable_executor_added()->mutable_info(), place{at, "info"});
+}
+
+static void read(const pb::ExecutorAdded& in, events::executor_added& out, const place& at) {
+  read(in.info(), out.info, place{at, "info"});
+}
+
+static void write(const events::executor_removed& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_executor_removed();
+  out.set_executor(in.executor.value);
+  out.set_cause(at.text("cause", in.cause));
+  out.set_lost(in.lost);
+}
+
+static void read(const pb::ExecutorRemoved& in, events::executor_removed& out, const place& at) {
+  out.executor.value = in.executor();
+  out.cause = at.text("cause", in.cause());
+  out.lost = in.lost();
+}
+
+static void write(const events::map_output_lost& in, pb::EventRecord& record, const place&) {
+  auto& out = *record.mutable_map_output_lost();
+  out.set_stage(in.stage.value);
+  out.set_partition(in.partition);
+  out.set_executor(in.executor.value);
+}
+
+static void read(const pb::MapOutputLost& in, events::map_output_lost& out, const place&) {
+  out.stage.value = in.stage();
+  out.partition = in.partition();
+  out.executor.value = in.executor();
+}
+
+// -- records
+// -----------------------------------------------------------------------------------------------------------
+
+static void write(const events::record& in, pb::EventRecord& out, const place& at) {
+  out.set_number(in.number);
+  out.set_unix_nanoseconds(in.unix_nanoseconds);
+  std::visit([&](const auto& event) { write(event, out, place{at, events::name_of(in.content)}); }, in.content);
+}
+
+template <class Event, class Message>
+static void read_content(const Message& in, events::any& out, const place& at) {
+  auto& event = out.emplace<Event>();
+  read(in, event, place{at, events::name_of(out)});
+}
+
+static void read(const pb::EventRecord& in, events::record& out, const place& at) {
+  using namespace events;
+  out.number = in.number();
+  out.unix_nanoseconds = in.unix_nanoseconds();
+  auto& to = out.content;
+  switch (in.content_case()) {
+  case pb::EventRecord::kProfileAdded: return read_content<profile_added>(in.profile_added(), to, at);
+  case pb::EventRecord::kJobSubmitted: return read_content<job_submitted>(in.job_submitted(), to, at);
+  case pb::EventRecord::kJobEnded: return read_content<job_ended>(in.job_ended(), to, at);
+  case pb::EventRecord::kStageSubmitted: return read_content<stage_submitted>(in.stage_submitted(), to, at);
+  case pb::EventRecord::kStageCompleted: return read_content<stage_completed>(in.stage_completed(), to, at);
+  case pb::EventRecord::kLeaseGranted: return read_content<lease_granted>(in.lease_granted(), to, at);
+  case pb::EventRecord::kLeaseReleased: return read_content<lease_released>(in.lease_released(), to, at);
+  case pb::EventRecord::kLeaseRefused: return read_content<lease_refused>(in.lease_refused(), to, at);
+  case pb::EventRecord::kTasksSucceeded: return read_content<tasks_succeeded>(in.tasks_succeeded(), to, at);
+  case pb::EventRecord::kTaskFailed: return read_content<task_failed>(in.task_failed(), to, at);
+  case pb::EventRecord::kExecutorRequested: return read_content<executor_requested>(in.executor_requested(), to, at);
+  case pb::EventRecord::kExecutorAdded: return read_content<executor_added>(in.executor_added(), to, at);
+  case pb::EventRecord::kExecutorRemoved: return read_content<executor_removed>(in.executor_removed(), to, at);
+  case pb::EventRecord::kMapOutputLost: return read_content<map_output_lost>(in.map_output_lost(), to, at);
+  case pb::EventRecord::CONTENT_NOT_SET: break;
+  }
+  at.fail("content", "is missing");
+}
+
+static void write(const event_batch& in, pb::EventBatch& out, const place& at) {
+  write_list(in.records, *out.mutable_records(), at, "records");
+}
+
+static void read(const pb::EventBatch& in, event_batch& out, const place& at) {
+  read_list(in.records(), out.records, at, "records");
+}
+
+static void write(const subscribe_events& in, pb::SubscribeEvents& out, const place&) {
+  out.set_from(in.from);
+  out.set_credit(in.credit);
+}
+
+static void read(const pb::SubscribeEvents& in, subscribe_events& out, const place&) {
+  out.from = in.from();
+  out.credit = in.credit();
+}
+
+} // namespace troupe::wire
+
+TROUPE_WIRE_FORM(event_batch, EventBatch)
+TROUPE_WIRE_FORM(subscribe_events, SubscribeEvents)

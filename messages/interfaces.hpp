@@ -1,0 +1,141 @@
+#pragma once
+
+/// All typed actor interfaces. What crosses between actors is a `boxed` plain struct (see session.hpp and
+/// runtime/), with an actor handle beside it where the receiver is to answer later. Actors include type_ids.hpp, which
+/// includes this header and announces every type in it.
+///
+/// An arrow says what comes back: `-> void` is a notice (use `tell`), anything else a request (use `ask`). A request
+/// that is declined gets an error made by `to_caf_error`. Notices may come late or after their sender is gone; what is
+/// repeated or stale is recognised by its incarnation, sequence number or attempt, counted and dropped. Every actor
+/// drops what comes from a node that has not passed the hello (see gate.hpp).
+
+#include <type_traits>
+
+#include <troupe/messages/boxed.hpp>
+#include <troupe/messages/caf_compat.hpp>
+#include <troupe/messages/session.hpp>
+
+namespace troupe {
+
+/// An actor's alarm clock: sent by each actor to itself alone.
+struct tick {
+  bool operator==(const tick&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, tick& x) {
+#if TROUPE_CAF1
+    return f.object(x).fields();
+#else
+    static_cast<void>(x);
+    return f();
+#endif
+  }
+};
+
+/// Runs tasks. One per executor process or in-process executor.
+using executor_actor = handle<
+    /// Everything that one scheduling event means for this executor; applied in order of `sequence`. Dag scheduler.
+    void(boxed<executor_orders>),
+    /// The driver lives. Repeats are harmless.
+    void(boxed<driver_heartbeat>),
+    /// Attempts ended; from this executor's own lease threads alone.
+    void(boxed<outcome_batch>),
+    /// End: kill what runs, say goodbye, quit. Answered when nothing is left. Driver.
+    boxed<acknowledged>(boxed<stop_session>),
+    /// Time passes: heartbeat, driver's silence, flush of outcomes.
+    void(tick)>;
+
+/// Receives what a submitter hears of its jobs. One in each submitting process.
+using client_actor = handle<
+    /// How a job stands; at most a few a second, each replaces the one before. Dag scheduler.
+    void(boxed<job_progress>),
+    /// A job is over; once for each accepted job. Dag scheduler.
+    void(boxed<job_end>),
+    /// Events that were subscribed to, in order of their numbers. Driver.
+    void(boxed<event_batch>)>;
+
+/// Interns resource profiles.
+using resource_profile_manager_actor = handle<
+    /// Completes, checks and interns profiles; equal ones get one id. Idempotent. Driver.
+    boxed<registered_profiles>(boxed<register_profiles>)>;
+
+/// Decides how many executors of each shape should exist.
+using allocator_actor = handle<
+    /// Demand and idle executors: totals, so a lost report heals at the next one; an older `number` is dropped.
+    /// Dag scheduler.
+    void(boxed<load_report>),
+    /// Can executors of these shapes ever be had? Dag scheduler.
+    boxed<feasibility_answer>(boxed<feasibility_query>),
+    /// Stop every requested executor and request none again. Answered when none is left. Driver.
+    boxed<acknowledged>(boxed<stop_session>),
+    /// Time passes: ramp-up, idle time-outs, a look at the backend.
+    void(tick)>;
+
+/// Decides which task runs where and when.
+using dag_scheduler_actor = handle<
+    /// An executor was admitted and takes orders from now on. Once per incarnation. Driver.
+    void(boxed<executor_info>, executor_actor),
+    /// An admitted executor said goodbye or must be given up; may be repeated. Driver.
+    void(boxed<executor_gone>),
+    /// Ended attempts and refusals. Executor.
+    void(boxed<executor_report>),
+    /// Whom to report load to and to ask about feasibility; replaces an earlier one. Driver.
+    void(allocator_actor),
+    /// Runs a job whose profiles are resolved; progress and end go to the client. Driver, for the submitter.
+    boxed<job_accepted>(boxed<job_submission>, client_actor),
+    /// Ends a job; one that has ended already is acknowledged as well. Driver, for a client.
+    boxed<acknowledged>(boxed<cancel_job>),
+    /// May this idle executor be stopped? A yes drains it. Allocator.
+    boxed<release_answer>(boxed<release_request>),
+    /// Requested executors that will not register. Totals; may be repeated. Allocator.
+    void(boxed<launch_report>),
+    /// Facts of the allocator, passed on to the driver. Allocator.
+    void(boxed<event_batch>),
+    /// Results of an ended job that stayed on executors may go. Driver, for the submitter.
+    void(boxed<release_results>),
+    /// Executors and jobs as they stand. Driver, for a client.
+    boxed<cluster_status>(boxed<status_query>),
+    /// Which attempts of a job were accepted, and where they ran. Driver, for a client.
+    boxed<placement_answer>(boxed<placement_query>),
+    /// Cancel all jobs, take no new ones. Answered when every job has ended. Driver.
+    boxed<acknowledged>(boxed<stop_session>),
+    /// Time passes: time-outs, progress, load.
+    void(tick)>;
+
+/// The front door: the one published actor.
+using driver_actor = handle<
+    /// First message of every connection, from anyone; proves nothing yet.
+    boxed<hello_challenge>(boxed<hello>),
+    /// An executor proves the secret and asks to be admitted; the answer names whom to report to. Executor.
+    replies<boxed<welcome>, dag_scheduler_actor>(boxed<executor_registration>, executor_actor),
+    /// A client proves the secret and asks to be admitted. Client.
+    boxed<welcome>(boxed<peer_registration>, client_actor),
+    /// A process that is to run allocator and resource profile manager proves the secret; the answer names whom the
+    /// allocator works for. Services.
+    replies<boxed<welcome>, dag_scheduler_actor>(boxed<peer_registration>),
+    /// The two actors of the process that was welcomed so; jobs run from now on. Services.
+    boxed<acknowledged>(allocator_actor, resource_profile_manager_actor),
+    /// Runs a job, its profiles unresolved; progress and end go to the named actor. Client.
+    boxed<job_accepted>(boxed<job_submission>, client_actor),
+    /// Ends a job. Client.
+    boxed<acknowledged>(boxed<cancel_job>),
+    /// Results of an ended job that stayed on executors may go. Client.
+    void(boxed<release_results>),
+    /// Executors and jobs as they stand. Client.
+    boxed<cluster_status>(boxed<status_query>),
+    /// Where the attempts of a job ran. Client.
+    boxed<placement_answer>(boxed<placement_query>),
+    /// A peer leaves on purpose. Executor.
+    boxed<acknowledged>(boxed<goodbye>),
+    /// Opens or renews a window on the event stream. Client.
+    void(boxed<subscribe_events>, client_actor),
+    /// The executor lives, and its load. Repeats are harmless. Executor.
+    void(boxed<executor_heartbeat>),
+    /// Facts from the owners of state, unnumbered: the driver gives each its place in the history. Dag scheduler.
+    void(boxed<event_batch>),
+    /// End the session. Answered when jobs and executors are gone. Client.
+    boxed<acknowledged>(boxed<stop_session>),
+    /// Time passes: heartbeats, silent executors.
+    void(tick)>;
+
+} // namespace troupe

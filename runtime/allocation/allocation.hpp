@@ -1,0 +1,100 @@
+#pragma once
+
+/// What the dag scheduler tells the allocator, and what the allocator tells its backend: totals, never deltas, so a
+/// missed message heals at the next one (spec DA; DESIGN section 6).
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/capacity.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+namespace troupe {
+
+/// The executor half of a profile, interned by content: what executors are asked for by.
+struct executor_shape {
+  shape_id shape;
+  resource_profile profile; ///< complete; of equal executor halves the first one registered
+
+  bool operator==(const executor_shape&) const = default;
+};
+
+/// Demand of one shape.
+struct shape_load {
+  shape_id shape;
+  std::uint32_t waiting_tasks = 0;    ///< that no running executor has room for now
+  std::uint32_t executors_wanted = 0; ///< so many beyond the admitted ones would run all waiting tasks at once
+  bool satisfied_by_none = false;     ///< no admitted executor satisfies a waiting profile of this shape
+
+  auto operator<=>(const shape_load&) const = default;
+};
+
+/// An executor on which nothing runs or is queued.
+struct idle_executor {
+  executor_id executor;
+  request_id request; ///< none: started by hand
+  std::uint64_t idle_nanoseconds = 0;
+  bool serving = false;  ///< holds output that an unfinished job needs: may be parked, not stopped
+  bool draining = false; ///< consent was given: it gets no more tasks
+
+  auto operator<=>(const idle_executor&) const = default;
+};
+
+/// Sent on change and at most once per tick otherwise.
+struct load_report {
+  std::uint64_t number = 0;
+  std::vector<executor_shape> new_shapes; ///< first mention of each shape
+  std::vector<shape_load> loads;          ///< all shapes with demand; one that is absent has none
+  std::vector<idle_executor> idle;        ///< all idle executors
+  std::vector<request_id> present;        ///< requests whose executor is admitted
+
+  bool operator==(const load_report&) const = default;
+};
+
+/// One executor that the backend is to have running.
+struct executor_order {
+  request_id request;
+  executor_shape shape;
+  bool parked = false; ///< kept only for output it still serves: takes no room any more
+
+  bool operator==(const executor_order&) const = default;
+};
+
+/// What the backend sees of one requested executor.
+enum class launch_state : std::uint8_t { starting = 0, running = 1, gone = 2, refused = 3 };
+struct launch_status {
+  request_id request;
+  shape_id shape;
+  launch_state state = launch_state::starting;
+  std::string detail; ///< why it is gone or refused: exit code, signal, missing room
+
+  bool operator==(const launch_status&) const = default;
+};
+
+/// Can an executor of this shape ever exist here?
+struct feasibility {
+  bool feasible = true;
+  bool fixed = false;   ///< the answer cannot change: the cluster does not grow
+  std::string sentence; ///< which amount is missing where, when not feasible
+
+  bool operator==(const feasibility&) const = default;
+};
+
+/// Starts and stops executors: the one seam between the allocator and a cluster. Called from the allocator actor;
+/// implementations do not block and report through `snapshot`.
+class executor_backend {
+public:
+  virtual ~executor_backend() = default;
+  /// Starts what is new in `wanted` and stops what is no longer in it. Idempotent.
+  virtual void converge(const std::vector<executor_order>& wanted) = 0;
+  /// What exists of everything ever wanted and not yet reported as gone or refused.
+  virtual std::vector<launch_status> snapshot() = 0;
+  virtual feasibility check(const executor_shape& shape) = 0;
+  /// How many more executors of this shape there is room for now.
+  virtual std::uint32_t room_for(const executor_shape& shape) = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,213 @@
+#include <troupe/runtime/allocation/allocation_policy.hpp>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace troupe {
+
+allocation_policy::allocation_policy(options opts) : options_(std::move(opts)) {
+  for (const auto& f : options_.fixed) {
+    auto& record = shapes_.try_emplace(f.shape.shape, shape_record{f.shape, 0, 0, {}}).first->second;
+    record.fixed += f.count;
+  }
+}
+
+std::uint32_t allocation_policy::count(shape_id shape, request_state state, std::optional<bool> fixed) const {
+  return static_cast<std::uint32_t>(std::count_if(requests_.begin(), requests_.end(), [&](const auto& entry) {
+    return entry.second.shape == shape && entry.second.state == state && (!fixed || entry.second.fixed == *fixed);
+  }));
+}
+
+std::uint32_t allocation_policy::live() const {
+  return static_cast<std::uint32_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& entry) {
+    return entry.second.state != request_state::parked;
+  }));
+}
+
+std::vector<executor_order> allocation_policy::wanted() const {
+  std::vector<executor_order> orders;
+  orders.reserve(requests_.size());
+  for (const auto& [id, r] : requests_)
+    orders.push_back({id, shapes_.at(r.shape).shape, r.state == request_state::parked});
+  return orders;
+}
+
+void allocation_policy::start(shape_record& shape, std::uint32_t n, bool fixed, time_point now,
+                              effects::allocation_list& out) {
+  for (; n > 0; --n) {
+    const request_id id{next_request_++};
+    requests_.emplace(id, request{shape.shape.shape, request_state::starting, now, {}, fixed});
+    out.push_back(effects::announce_request{id, shape.shape});
+  }
+}
+
+void allocation_policy::on_start(time_point now, const room_function& room, effects::allocation_list& out) {
+  for (auto& [id, shape] : shapes_) {
+    start(shape, std::min(shape.fixed, room(shape.shape)), true, now, out);
+    out.push_back(effects::converge{wanted()});
+  }
+}
+
+/// Learns which requests have become executors, and which of those are gone.
+void allocation_policy::read_present(const load_report& report, effects::allocation_list& out) {
+  const std::set<request_id> present{report.present.begin(), report.present.end()};
+  bool changed = false;
+  for (auto it = requests_.begin(); it != requests_.end();) {
+    auto& r = it->second;
+    if (present.contains(it->first)) {
+      if (r.state == request_state::starting) {
+        r.state = request_state::present;
+        shapes_.at(r.shape).failures = 0;
+      }
+    } else if (r.state != request_state::starting) {
+      // It was admitted once and is gone now: no longer wanted under this number.
+      it = requests_.erase(it);
+      changed = true;
+      continue;
+    }
+    ++it;
+  }
+  if (changed) out.push_back(effects::converge{wanted()});
+}
+
+/// Asks for what has been idle too long and drops what may be stopped. @returns executors that could make way for
+/// others: fixed ones last, without output first, the longest idle first.
+std::vector<idle_executor> allocation_policy::read_idle(const load_report& report, time_point now,
+                                                        effects::allocation_list& out) {
+  // What is not idle any more has been refused, or is gone; an answer that never came is not waited for.
+  std::set<executor_id> idle_now;
+  for (const auto& idle : report.idle)
+    if (!idle.draining) idle_now.insert(idle.executor);
+  std::erase_if(asked_, [&](const auto& entry) {
+    return !idle_now.contains(entry.first) || now - entry.second.since >= options_.answer_timeout;
+  });
+  std::vector<idle_executor> reclaimable;
+  bool changed = false;
+  for (const auto& idle : report.idle) {
+    const auto it = requests_.find(idle.request);
+    if (it == requests_.end()) continue;
+    auto& r = it->second;
+    if (idle.draining) {
+      // Consent was given, even if the answer was lost.
+      if (idle.serving && r.state != request_state::parked) {
+        r.state = request_state::parked;
+        changed = true;
+      } else if (!idle.serving) {
+        requests_.erase(it);
+        changed = true;
+      }
+      continue;
+    }
+    if (asked_.contains(idle.executor)) continue;
+    const auto limit = static_cast<std::uint64_t>(options_.idle_timeout.count());
+    if (options_.dynamic && !r.fixed && !idle.serving && idle.idle_nanoseconds >= limit)
+      ask_release(idle, now, out);
+    else
+      reclaimable.push_back(idle);
+  }
+  if (changed) out.push_back(effects::converge{wanted()});
+  std::sort(reclaimable.begin(), reclaimable.end(), [this](const idle_executor& a, const idle_executor& b) {
+    return std::tuple{requests_.at(a.request).fixed, a.serving, b.idle_nanoseconds, a.executor} <
+           std::tuple{requests_.at(b.request).fixed, b.serving, a.idle_nanoseconds, b.executor};
+  });
+  return reclaimable;
+}
+
+void allocation_policy::ask_release(const idle_executor& idle, time_point now, effects::allocation_list& out) {
+  asked_[idle.executor] = {idle.request, now};
+  out.push_back(effects::ask_release{idle.executor});
+}
+
+void allocation_policy::on_load(const load_report& report, time_point now, const room_function& room,
+                                effects::allocation_list& out) {
+  if (report.number <= last_report_) return;
+  last_report_ = report.number;
+  for (const auto& s : report.new_shapes) shapes_.try_emplace(s.shape, shape_record{s, 0, 0, {}});
+  read_present(report, out);
+  auto reclaimable = read_idle(report, now, out);
+  for (const auto& load : report.loads) {
+    const auto found = shapes_.find(load.shape);
+    if (found == shapes_.end() || now < found->second.not_before) continue;
+    auto& shape = found->second;
+    if (!options_.dynamic && !load.satisfied_by_none) continue;
+    const auto starting = count(load.shape, request_state::starting);
+    const auto missing = load.executors_wanted > starting ? load.executors_wanted - starting : 0;
+    const auto allowed = options_.max_executors > live() ? options_.max_executors - live() : 0;
+    const auto n = std::min({missing, allowed, missing > 0 ? room(shape.shape) : 0});
+    if (n > 0) {
+      start(shape, n, false, now, out);
+      out.push_back(effects::converge{wanted()});
+    }
+    // Where there is no room, what is idle for other shapes makes way, and what only serves output is parked; no more
+    // of it than is missing when those that were asked before have gone.
+    const auto short_of = missing - n;
+    const auto going = static_cast<std::uint32_t>(asked_.size());
+    for (auto more = short_of > going ? short_of - going : 0; more > 0; --more) {
+      const auto other = std::find_if(reclaimable.begin(), reclaimable.end(), [&](const idle_executor& idle) {
+        const auto& r = requests_.at(idle.request);
+        // A fixed one goes only for what could never run beside it; it comes back when there is room.
+        return r.shape != load.shape && (!r.fixed || load.satisfied_by_none);
+      });
+      if (other == reclaimable.end()) break;
+      ask_release(*other, now, out);
+      reclaimable.erase(other);
+    }
+  }
+  for (auto& [id, shape] : shapes_) {
+    if (shape.fixed == 0 || now < shape.not_before) continue;
+    const auto have = count(id, request_state::starting, true) + count(id, request_state::present, true);
+    if (have >= shape.fixed) continue;
+    const auto n = std::min(shape.fixed - have, room(shape.shape));
+    if (n == 0) continue;
+    start(shape, n, true, now, out);
+    out.push_back(effects::converge{wanted()});
+  }
+}
+
+void allocation_policy::launch_failed(request_id id, launch_status status, time_point now,
+                                      effects::allocation_list& out) {
+  const auto it = requests_.find(id);
+  if (it == requests_.end()) return;
+  auto& shape = shapes_.at(it->second.shape);
+  shape.failures = std::min<std::uint32_t>(shape.failures + 1, 6);
+  shape.not_before = now + options_.retry_pause * (1 << (shape.failures - 1));
+  status.shape = it->second.shape;
+  out.push_back(effects::report_launch_failure{std::move(status)});
+  requests_.erase(it);
+}
+
+void allocation_policy::on_snapshot(const std::vector<launch_status>& statuses, time_point now,
+                                    effects::allocation_list& out) {
+  const auto before = requests_.size();
+  for (const auto& s : statuses) {
+    const auto it = requests_.find(s.request);
+    if (it == requests_.end() || s.state == launch_state::starting || s.state == launch_state::running) continue;
+    // One that was admitted is reported by the driver; only one that never came is a failed launch.
+    if (it->second.state == request_state::starting) launch_failed(s.request, s, now, out);
+  }
+  std::vector<request_id> late;
+  for (const auto& [id, r] : requests_)
+    if (r.state == request_state::starting && now - r.since >= options_.launch_timeout) late.push_back(id);
+  for (const auto id : late)
+    launch_failed(
+        id, {id, {}, launch_state::gone, "it did not say hello in time (troupe.dynamic-allocation.launch-timeout)"},
+        now, out);
+  if (requests_.size() != before) out.push_back(effects::converge{wanted()});
+}
+
+void allocation_policy::on_release_answer(executor_id executor, bool granted, bool serving,
+                                          effects::allocation_list& out) {
+  const auto asked = asked_.find(executor);
+  if (asked == asked_.end()) return;
+  const auto it = requests_.find(asked->second.request);
+  asked_.erase(asked);
+  if (!granted || it == requests_.end()) return;
+  if (serving)
+    it->second.state = request_state::parked;
+  else
+    requests_.erase(it);
+  out.push_back(effects::converge{wanted()});
+}
+
+} // namespace troupe

@@ -1,0 +1,119 @@
+#pragma once
+
+/// Decides how many executors of each shape there should be: started where tasks wait, stopped when idle, replaced when
+/// a fixed one is gone. It states totals; what exists is learned from load reports and backend snapshots, so a missed
+/// message heals at the next one. Fed with the time, appends effects, calls nobody.
+/// Owner: the allocator actor, a test, or the simulator. Not thread-safe.
+/// A request: starting -> present -> parked -> dropped; any -> dropped.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <troupe/runtime/allocation/allocation.hpp>
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+namespace effects {
+/// Make what the backend runs equal to this list.
+struct converge {
+  std::vector<executor_order> wanted;
+  bool operator==(const converge&) const = default;
+};
+/// Ask the dag scheduler for leave to stop or park an executor.
+struct ask_release {
+  executor_id executor;
+  bool operator==(const ask_release&) const = default;
+};
+/// Tell the dag scheduler that an executor it may be waiting for will not come.
+struct report_launch_failure {
+  launch_status status;
+  bool operator==(const report_launch_failure&) const = default;
+};
+/// Add to the history that an executor was asked for.
+struct announce_request {
+  request_id request;
+  executor_shape shape;
+  bool operator==(const announce_request&) const = default;
+};
+using any_allocation = std::variant<converge, ask_release, report_launch_failure, announce_request>;
+using allocation_list = std::vector<any_allocation>;
+} // namespace effects
+
+class allocation_policy {
+public:
+  /// So many executors of one shape that are always there.
+  struct fixed_executors {
+    executor_shape shape;
+    std::uint32_t count = 0;
+  };
+  struct options {
+    bool dynamic = true; ///< grow with waiting tasks, stop what is idle
+    duration idle_timeout = std::chrono::seconds{60};
+    duration launch_timeout = std::chrono::seconds{30}; ///< from request to admission
+    duration retry_pause = std::chrono::seconds{1};     ///< after a failed launch of a shape; doubles up to 32 times
+    duration answer_timeout = std::chrono::seconds{10}; ///< a release request without an answer is made again
+    std::uint32_t max_executors = 10'000;
+    std::vector<fixed_executors> fixed;
+  };
+  /// How many more executors of a shape there is room for, once the effects appended so far have been carried out;
+  /// answered by the backend.
+  using room_function = std::function<std::uint32_t(const executor_shape&)>;
+
+  explicit allocation_policy(options opts);
+
+  /// Asks for the fixed executors. Once, at the start.
+  void on_start(time_point now, const room_function& room, effects::allocation_list& out);
+  /// A report that is not newer than the last one is ignored.
+  void on_load(const load_report& report, time_point now, const room_function& room, effects::allocation_list& out);
+  /// What the backend sees. @pre every request was wanted once
+  void on_snapshot(const std::vector<launch_status>& statuses, time_point now, effects::allocation_list& out);
+  void on_release_answer(executor_id executor, bool granted, bool serving, effects::allocation_list& out);
+
+  std::size_t requests() const noexcept { return requests_.size(); }
+  /// All executors that should exist now.
+  std::vector<executor_order> wanted() const;
+
+private:
+  enum class request_state : std::uint8_t { starting, present, parked };
+  struct request {
+    shape_id shape;
+    request_state state = request_state::starting;
+    time_point since{};
+    executor_id executor;
+    bool fixed = false;
+  };
+  struct shape_record {
+    executor_shape shape;
+    std::uint32_t fixed = 0;
+    std::uint32_t failures = 0; ///< launches in a row that failed
+    time_point not_before{};    ///< of the next launch
+  };
+
+  void start(shape_record& shape, std::uint32_t count, bool fixed, time_point now, effects::allocation_list& out);
+  void read_present(const load_report& report, effects::allocation_list& out);
+  std::vector<idle_executor> read_idle(const load_report& report, time_point now, effects::allocation_list& out);
+  void ask_release(const idle_executor& idle, time_point now, effects::allocation_list& out);
+  void launch_failed(request_id id, launch_status status, time_point now, effects::allocation_list& out);
+  std::uint32_t count(shape_id shape, request_state state, std::optional<bool> fixed = {}) const;
+  std::uint32_t live() const;
+
+  options options_;
+  std::map<shape_id, shape_record> shapes_;
+  std::map<request_id, request> requests_;
+  struct asked_release {
+    request_id request;
+    time_point since{};
+  };
+  std::map<executor_id, asked_release> asked_; ///< release requests without an answer
+  std::uint64_t next_request_ = 1;
+  std::uint64_t last_report_ = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,136 @@
+#pragma once
+
+/// How a function gets to an executor. Driver and executors run the same program, so what travels is the index of an
+/// entry in a table that both built before main (execution/function_table.hpp), and, beside it, values that the author
+/// names. C++ cannot see what a lambda captured, and a captured reference, `this`, `const char*` or string_view counts
+/// as trivially copyable although it means nothing elsewhere; so nothing captured travels. Three forms are accepted:
+///
+///     .map([](const std::string& word) { return word.size(); })               // a lambda that captures nothing
+///     .map(troupe::fn<word_length>)                                           // a function, by its name
+///     .map(troupe::with(limit), [](const int& l, const std::string& word) { … })  // values, passed before the record
+///
+/// A function passed as it is (`.map(word_length)`) arrives as a pointer whose value no table can know before main, so
+/// it is refused, like a lambda that captures, with a message that shows these cures. A constant lambda reads the same:
+/// `constexpr auto word_length = [](const std::string& word) { … };` and then `.map(word_length)`.
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <troupe/runtime/api/serialize.hpp>
+
+namespace troupe {
+
+namespace detail {
+
+template <auto Function, class Type = decltype(Function)>
+struct function_constant {
+  static_assert(!sizeof(Type), "troupe::fn<…> takes the name of a function that is not a member of an object");
+};
+template <auto Function, class R, class... A>
+struct function_constant<Function, R (*)(A...)> {
+  R operator()(A... arguments) const { return Function(std::forward<A>(arguments)...); }
+};
+template <auto Function, class R, class... A>
+struct function_constant<Function, R (*)(A...) noexcept> : function_constant<Function, R (*)(A...)> {};
+
+/// Fails to compile, with the cure, where `F` cannot be made anew in another process.
+template <class F>
+constexpr void check_closure() {
+  constexpr bool pointer = std::is_pointer_v<F> || std::is_member_pointer_v<F>;
+  static_assert(!pointer,
+                "troupe: a function passed as a pointer cannot be found in another process. Cure: name it at compile "
+                "time, .map(troupe::fn<words>) in place of .map(words), or write it as a constant lambda, constexpr "
+                "auto words = [](const std::string& line) { … };");
+  static_assert(pointer || (std::is_empty_v<F> && std::is_default_constructible_v<F>),
+                "troupe: a lambda that captures cannot travel to another process (a captured pointer or reference "
+                "would look fine and mean nothing there). Cure: pass the values explicitly, .map(troupe::with(value), "
+                "[](const auto& value, const record& r) { … }), and capture nothing.");
+}
+
+} // namespace detail
+
+/// A function by name, for every place that takes a lambda: `troupe::fn<words>`.
+template <auto Function>
+inline constexpr detail::function_constant<Function> fn{};
+
+/// Values that travel with a function and are passed to it before the record. Made by `with`.
+template <class... C>
+struct captures {
+  std::tuple<C...> values;
+};
+
+/// Copies `values` to go with the function that follows. Each type must be able to travel (serialize.hpp).
+template <class... C>
+captures<std::decay_t<C>...> with(C&&... values) {
+  (detail::check_travels_deeply<std::decay_t<C>>(), ...);
+  return {std::tuple<std::decay_t<C>...>{std::forward<C>(values)...}};
+}
+
+namespace detail {
+
+/// What calling `F` after captures `C...` with arguments `A...` gives.
+template <class F, class Captures, class... A>
+struct call;
+template <class F, class... C, class... A>
+struct call<F, captures<C...>, A...> {
+  static constexpr bool possible = std::is_invocable_v<F&, const C&..., A...>;
+  template <bool Possible, class = void>
+  struct result_of {
+    using type = void;
+  };
+  template <class Void>
+  struct result_of<true, Void> {
+    using type = std::invoke_result_t<F&, const C&..., A...>;
+  };
+  using result = typename result_of<possible>::type;
+};
+
+/// A function made anew in the executor together with its decoded captures.
+template <class F, class Captures>
+class closure;
+template <class F, class... C>
+class closure<F, captures<C...>> {
+public:
+  /// Throws decode_error.
+  explicit closure(std::string_view encoded) : captures_(decode_value<std::tuple<C...>>(encoded)) {}
+
+  template <class... A>
+  decltype(auto) operator()(A&&... arguments) {
+    return std::apply(
+        [&](const C&... values) -> decltype(auto) { return function_(values..., std::forward<A>(arguments)...); },
+        captures_);
+  }
+
+private:
+  [[no_unique_address]] F function_{};
+  std::tuple<C...> captures_;
+};
+template <class F>
+class closure<F, captures<>> {
+public:
+  explicit closure(std::string_view encoded) { decoder{encoded}.expect_end(); }
+
+  template <class... A>
+  decltype(auto) operator()(A&&... arguments) {
+    return function_(std::forward<A>(arguments)...);
+  }
+
+private:
+  [[no_unique_address]] F function_{};
+};
+
+/// The bytes from which `closure` is made.
+template <class... C>
+std::string encode_captures(const captures<C...>& c) {
+  if constexpr (sizeof...(C) == 0)
+    return {};
+  else
+    return encode_value(c.values);
+}
+
+} // namespace detail
+
+} // namespace troupe

@@ -1,0 +1,135 @@
+#include <troupe/runtime/api/compile.hpp>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace troupe::detail {
+
+namespace {
+
+/// One compilation: stages and profiles as they are found.
+class compilation {
+public:
+  explicit compilation(const compile_options& options) : options_(options) {
+    job_.max_task_failures = options.max_task_failures;
+    job_.profiles.emplace_back();
+  }
+
+  /// Adds the stage that ends with `last`, after those that it reads from.
+  /// @returns its index, or the error
+  result<std::uint32_t> add_stage(const dataset_node& last, const operation& end, const std::string& action,
+                                  std::uint32_t buckets) {
+    const auto chain = chain_of(last);
+    const auto& source = *chain.front();
+    const auto profile = profile_of(chain);
+    if (!profile) return profile.error();
+
+    stage_spec stage;
+    for (const auto& shuffle : source.shuffles) {
+      const auto parent = add_shuffle(shuffle, source.name);
+      if (!parent) return parent.error();
+      stage.dependencies.push_back({*parent, dependency_kind::shuffle});
+    }
+    stage.name = name_of(chain, action);
+    stage.profile = *profile;
+    stage.tasks = source.partitions;
+    stage.buckets = buckets;
+    native_program program{options_.build_id, {}};
+    for (const auto* node : chain) program.operations.push_back(node->step);
+    program.operations.push_back(end);
+    stage.program = std::move(program);
+    stage.arguments = source.arguments;
+    stage.keep_results = buckets == 0;
+    job_.stages.push_back(std::move(stage));
+    return static_cast<std::uint32_t>(job_.stages.size() - 1);
+  }
+
+  job_spec take() { return std::move(job_); }
+
+private:
+  using node_chain = std::vector<const dataset_node*>;
+
+  /// The nodes of the stage, source first.
+  static node_chain chain_of(const dataset_node& last) {
+    node_chain chain;
+    for (const auto* node = &last; node; node = node->parent.get()) chain.push_back(node);
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
+  /// The name that the author gave last, else the operations.
+  static std::string name_of(const node_chain& chain, const std::string& action) {
+    for (auto node = chain.rbegin(); node != chain.rend(); ++node)
+      if ((*node)->named) return (*node)->name;
+    constexpr std::size_t shown = 6;
+    std::string name;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      if (chain.size() > shown && i == shown / 2) {
+        name += "…, ";
+        i = chain.size() - shown / 2;
+      }
+      name += chain[i]->name + ", ";
+    }
+    return name + action;
+  }
+
+  result<std::uint32_t> add_shuffle(const std::shared_ptr<const shuffle_edge>& shuffle, const std::string& reader) {
+    const auto known = stage_of_shuffle_.find(shuffle.get());
+    if (known != stage_of_shuffle_.end()) return known->second;
+    auto stage = add_stage(*shuffle->parent, shuffle->write, "write for " + reader, shuffle->buckets);
+    if (stage) stage_of_shuffle_.emplace(shuffle.get(), *stage);
+    return stage;
+  }
+
+  /// One profile for all nodes of the chain; nodes without one have no say (spec AT-4).
+  result<std::uint32_t> profile_of(const node_chain& chain) {
+    const dataset_node* owner = nullptr;
+    resource_profile profile;
+    for (const auto* node : chain) {
+      if (!node->profile) continue;
+      if (!owner) {
+        owner = node;
+        profile = *node->profile;
+      } else if (profile != *node->profile) {
+        if (options_.on_profile_change == profile_change::error) return conflict(*owner, *node);
+        profile = merge(profile, *node->profile);
+      }
+    }
+    return intern(profile);
+  }
+
+  static error conflict(const dataset_node& a, const dataset_node& b) {
+    return make_error(ec::invalid_profile,
+                      "two resource profiles meet in one stage: '" + a.name + "' has (" + to_string(*a.profile) +
+                          "), '" + b.name + "', which is computed in the same tasks, has (" + to_string(*b.profile) +
+                          "). Give both one profile, put a shuffle such as group_by_key between them, or set "
+                          "troupe.scheduler.profile-change = merge to run the stage with the larger amount of each.");
+  }
+
+  /// Index of an equal profile in the job.
+  std::uint32_t intern(const resource_profile& profile) {
+    const auto found = std::find(job_.profiles.begin(), job_.profiles.end(), profile);
+    const auto index = static_cast<std::uint32_t>(found - job_.profiles.begin());
+    if (found == job_.profiles.end()) job_.profiles.push_back(profile);
+    return index;
+  }
+
+  const compile_options& options_;
+  job_spec job_;
+  std::map<const shuffle_edge*, std::uint32_t> stage_of_shuffle_;
+};
+
+} // namespace
+
+result<job_spec> compile(const dataset_node& last, const operation& end, const std::string& action,
+                         const compile_options& options) {
+  compilation work{options};
+  if (const auto stage = work.add_stage(last, end, action, 0); !stage) return stage.error();
+  auto job = work.take();
+  job.name = job.stages.back().name;
+  return job;
+}
+
+} // namespace troupe::detail

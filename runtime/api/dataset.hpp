@@ -1,0 +1,329 @@
+#pragma once
+
+/// Typed datasets: descriptions of data that nobody has computed yet. Operations describe further datasets; an action
+/// (collect, count, reduce, top, take, foreach) runs a job and returns its result.
+///
+/// A dataset is a small immutable value; copies share one graph. Any thread. Operations do nothing but describe;
+/// actions throw `job_error` when the job does not succeed. Functions are given in the forms that closure.hpp explains;
+/// every operation that takes one also takes `troupe::with(values…)` before it.
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/api/closure.hpp>
+#include <troupe/runtime/api/graph.hpp>
+#include <troupe/runtime/api/narrow_operations.hpp>
+#include <troupe/runtime/api/session_core.hpp>
+#include <troupe/runtime/api/shuffle_operations.hpp>
+#include <troupe/runtime/api/terminal_operations.hpp>
+
+namespace troupe {
+
+namespace detail {
+
+template <class T>
+struct pair_types {
+  static constexpr bool is_pair = false;
+  using key = T; // so that the one message about pairs is not followed by others
+  using value = T;
+};
+template <class K, class V>
+struct pair_types<std::pair<K, V>> {
+  static constexpr bool is_pair = true;
+  using key = K;
+  using value = V;
+};
+
+template <class F, class Captures, class Result, class... A>
+constexpr void check_call() {
+  check_closure<F>();
+  static_assert(call<F, Captures, A...>::possible,
+                "troupe: this function cannot be called with the captures given by troupe::with, in their order, and "
+                "then the operation's own arguments (the record; for reduce and top: two of them; for "
+                "map_partitions: a std::vector of records)");
+  if constexpr (call<F, Captures, A...>::possible)
+    static_assert(std::is_void_v<Result> || std::is_convertible_v<typename call<F, Captures, A...>::result, Result>,
+                  "troupe: this function returns another type than the operation needs (reduce: the record's type; "
+                  "reduce_by_key: the value's; filter and top: bool)");
+}
+
+} // namespace detail
+
+template <class T>
+class dataset {
+  static_assert(!detail::is_view<T>::value,
+                "troupe: records may not be pointers, references, C strings or views, which mean nothing in another "
+                "process. Cure: return the value itself, e.g. std::string in place of std::string_view.");
+
+public:
+  using record_type = T;
+
+  /// --- narrow operations: each partition by itself, in the same task as what is before it ---
+
+  /// One record for each: `f(record)`.
+  template <class F>
+  auto map(F f) const {
+    return map(with(), f);
+  }
+  template <class... C, class F>
+  auto map(const captures<C...>& c, F) const {
+    detail::check_call<F, captures<C...>, void, T>();
+    using operation_type = detail::map_operation<T, F, captures<C...>>;
+    return narrow<detail::mapped<T, F, captures<C...>>, operation_type>("map", c);
+  }
+
+  /// The records for which `f(record)` is true.
+  template <class F>
+  dataset filter(F f) const {
+    return filter(with(), f);
+  }
+  template <class... C, class F>
+  dataset filter(const captures<C...>& c, F) const {
+    detail::check_call<F, captures<C...>, bool, const T&>();
+    return narrow<T, detail::filter_operation<T, F, captures<C...>>>("filter", c);
+  }
+
+  /// Any number of records for each: `f(record)` returns a container, or `f(record, troupe::emitter<U>& emit)` calls
+  /// `emit(value)` for each.
+  template <class F>
+  auto flat_map(F f) const {
+    return flat_map(with(), f);
+  }
+  template <class... C, class F>
+  auto flat_map(const captures<C...>& c, F) const {
+    return expand<detail::flat_map_operation<T, F, captures<C...>>, T, F>("flat_map", c);
+  }
+
+  /// The same for a whole partition at once, empty ones included: `f(std::vector<T>)` returns a container, or
+  /// `f(std::vector<T>, troupe::emitter<U>& emit)`.
+  template <class F>
+  auto map_partitions(F f) const {
+    return map_partitions(with(), f);
+  }
+  template <class... C, class F>
+  auto map_partitions(const captures<C...>& c, F) const {
+    return expand<detail::map_partitions_operation<T, F, captures<C...>>, std::vector<T>, F>("map_partitions", c);
+  }
+
+  /// --- wide operations on pairs (key, value): a shuffle, after which a new stage begins ---
+
+  /// One pair per key, its values combined by `f(value, value)`, already before the shuffle. `partitions`: 0 for the
+  /// session's default.
+  template <class F>
+  dataset reduce_by_key(F f, std::uint32_t partitions = 0) const {
+    return reduce_by_key(with(), f, partitions);
+  }
+  template <class... C, class F>
+  dataset reduce_by_key(const captures<C...>& c, F, std::uint32_t partitions = 0) const {
+    check_pair();
+    detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
+    const auto count = core_->partitions_or_default(partitions);
+    const auto encoded = detail::encode_captures(c);
+    auto edge =
+        shuffle(detail::make_operation<detail::combining_write<key_of, value_of, F, captures<C...>>>(encoded), count);
+    auto step = detail::make_operation<detail::reduce_read<key_of, value_of, F, captures<C...>>>(encoded);
+    return {core_, reader("reduce_by_key", std::move(step), {std::move(edge)}, count)};
+  }
+
+  /// One pair per key with all its values, those of earlier partitions first.
+  auto group_by_key(std::uint32_t partitions = 0) const {
+    check_pair();
+    using grouped = std::pair<key_of, std::vector<value_of>>;
+    const auto count = core_->partitions_or_default(partitions);
+    return dataset<grouped>{core_,
+                            reader("group_by_key", detail::make_operation<detail::group_read<key_of, value_of>>(),
+                                   {plain_shuffle(count)}, count)};
+  }
+
+  /// A pair (key, (left, right)) for every two values of one key.
+  template <class W>
+  auto join(const dataset<std::pair<typename detail::pair_types<T>::key, W>>& right,
+            std::uint32_t partitions = 0) const {
+    check_pair();
+    using joined = std::pair<key_of, std::pair<value_of, W>>;
+    const auto count = core_->partitions_or_default(partitions);
+    auto step = detail::make_operation<detail::join_read<key_of, value_of, W>>();
+    return dataset<joined>{core_,
+                           reader("join", std::move(step), {plain_shuffle(count), right.plain_shuffle(count)}, count)};
+  }
+
+  /// --- attributes; the last call wins ---
+
+  /// The tasks that compute this dataset run under `profile`, and with them all that is computed in the same tasks:
+  /// everything back to the last shuffle or source, and on to the next shuffle or action.
+  dataset with_resources(resource_profile profile) const {
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    node->profile = std::move(profile);
+    return {core_, std::move(node)};
+  }
+
+  /// A name for people: of the stage that computes this dataset, and in messages.
+  dataset named(std::string name) const {
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    node->name = std::move(name);
+    node->named = true;
+    return {core_, std::move(node)};
+  }
+
+  std::uint32_t partitions() const noexcept { return node_->partitions; }
+  const std::string& name() const noexcept { return node_->name; }
+
+  /// --- actions: each runs a job ---
+
+  /// All records, in partition order.
+  std::vector<T> collect() const { return gather(std::numeric_limits<std::uint64_t>::max(), "collect"); }
+
+  /// The first `count` records in partition order. Every partition is computed.
+  std::vector<T> take(std::uint64_t count) const {
+    auto records = gather(count, "take");
+    if (records.size() > count) records.erase(records.begin() + static_cast<std::ptrdiff_t>(count), records.end());
+    return records;
+  }
+
+  std::uint64_t count() const {
+    std::uint64_t total = 0;
+    act(detail::make_operation<detail::count_terminal<T>>(), "count",
+        [&](std::string_view bytes) { total += decode_value<std::uint64_t>(bytes); });
+    return total;
+  }
+
+  /// All records folded by `f(record, record)`, within partitions and then in their order; nothing where there are no
+  /// records.
+  template <class F>
+  std::optional<T> reduce(F f) const {
+    return reduce(with(), f);
+  }
+  template <class... C, class F>
+  std::optional<T> reduce(const captures<C...>& c, F) const {
+    detail::check_call<F, captures<C...>, T, T, T>();
+    const auto encoded = detail::encode_captures(c);
+    detail::closure<F, captures<C...>> function{encoded};
+    std::optional<T> total;
+    act(detail::make_operation<detail::reduce_terminal<T, F, captures<C...>>>(encoded), "reduce",
+        [&](std::string_view bytes) {
+          auto part = decode_value<std::optional<T>>(bytes);
+          if (!part) return;
+          if (total)
+            total = function(std::move(*total), std::move(*part));
+          else
+            total = std::move(part);
+        });
+    return total;
+  }
+
+  /// The `count` records that come first where `before(a, b)` says that `a` comes before `b`; among equal ones those of
+  /// earlier partitions. Without `before`: the largest (pairs by value, then the smaller key).
+  std::vector<T> top(std::uint64_t count) const { return top(count, largest_first{}); }
+  template <class F>
+  std::vector<T> top(std::uint64_t count, F before) const {
+    return top(count, with(), before);
+  }
+  template <class... C, class F>
+  std::vector<T> top(std::uint64_t count, const captures<C...>& c, F) const {
+    detail::check_call<F, captures<C...>, bool, const T&, const T&>();
+    const auto encoded = detail::encode_captures(c);
+    using order = detail::closure<F, captures<C...>>;
+    detail::best_records<T, order> best{static_cast<std::size_t>(count), order{encoded}};
+    act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded), "top",
+        [&](std::string_view bytes) {
+          for (auto& record : decode_value<std::vector<T>>(bytes)) best.add(std::move(record));
+        });
+    return best.take();
+  }
+
+  /// Calls `f(record)` in the executors, for its effects. A task that runs again (after a failure) repeats them.
+  template <class F>
+  void foreach (F f) const {
+    foreach (with(), f)
+      ;
+  }
+  template <class... C, class F>
+  void foreach (const captures<C...>& c, F) const {
+    detail::check_call<F, captures<C...>, void, T>();
+    act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(detail::encode_captures(c)), "foreach",
+        [](std::string_view) {});
+  }
+
+private:
+  template <class>
+  friend class dataset;
+  friend class session;
+
+  using node_pointer = std::shared_ptr<const detail::dataset_node>;
+  using edge_pointer = std::shared_ptr<const detail::shuffle_edge>;
+  using key_of = typename detail::pair_types<T>::key;
+  using value_of = typename detail::pair_types<T>::value;
+
+  dataset(std::shared_ptr<detail::session_core> core, node_pointer node)
+    : core_(std::move(core)), node_(std::move(node)) {}
+
+  static constexpr void check_pair() {
+    static_assert(detail::pair_types<T>::is_pair,
+                  "troupe: operations by key need records of type std::pair<key, value>. Cure: .map([](record r) { "
+                  "return std::pair{key, value}; }) before it.");
+  }
+
+  template <class Out, class Operation, class... C>
+  dataset<Out> narrow(const char* name, const captures<C...>& c) const {
+    static_assert(!std::is_void_v<Out>, "troupe: this function returns nothing where a record is expected");
+    auto node = std::make_shared<detail::dataset_node>();
+    node->name = name;
+    node->partitions = node_->partitions;
+    node->step = detail::make_operation<Operation>(detail::encode_captures(c));
+    node->parent = node_;
+    return {core_, std::move(node)};
+  }
+
+  template <class Operation, class In, class F, class... C>
+  auto expand(const char* name, const captures<C...>& c) const {
+    detail::check_closure<F>();
+    using record = typename detail::expansion<In, F, captures<C...>>::record;
+    static_assert(!std::is_void_v<record>,
+                  "troupe: the function given to flat_map or map_partitions must return a container of records, or "
+                  "take a last parameter troupe::emitter<U>& and call it for each; before that it takes the captures "
+                  "given by troupe::with and the record (map_partitions: a std::vector of records)");
+    return narrow<record, Operation>(name, c);
+  }
+
+  edge_pointer shuffle(operation write, std::uint32_t buckets) const {
+    return std::make_shared<detail::shuffle_edge>(detail::shuffle_edge{node_, std::move(write), buckets});
+  }
+  edge_pointer plain_shuffle(std::uint32_t buckets) const {
+    return shuffle(detail::make_operation<detail::shuffle_write<key_of, value_of>>(), buckets);
+  }
+
+  static node_pointer reader(const char* name, operation step, std::vector<edge_pointer> shuffles,
+                             std::uint32_t partitions) {
+    auto node = std::make_shared<detail::dataset_node>();
+    node->name = name;
+    node->partitions = partitions;
+    node->step = std::move(step);
+    node->shuffles = std::move(shuffles);
+    return node;
+  }
+
+  void act(const operation& end, const char* action, const detail::session_core::visitor& each) const {
+    core_->run(*node_, end, action, each);
+  }
+
+  std::vector<T> gather(std::uint64_t limit, const char* action) const {
+    std::vector<T> records;
+    act(detail::make_operation<detail::collect_terminal<T>>(encode_value(limit)), action, [&](std::string_view bytes) {
+      decoder in{bytes};
+      while (!in.at_end()) records.push_back(serializer<T>::read(in));
+    });
+    return records;
+  }
+
+  std::shared_ptr<detail::session_core> core_;
+  node_pointer node_;
+};
+
+} // namespace troupe

@@ -1,0 +1,39 @@
+#pragma once
+
+/// What datasets are made of: immutable nodes that point to what they are computed from. A node is shared by all
+/// datasets that start from it, in any number of jobs. Reading is safe from any thread.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+namespace troupe::detail {
+
+struct dataset_node;
+
+/// A shuffle: the stage that ends with `parent` writes buckets. Its address is its identity: whoever reads the same
+/// shuffle in one job shares the stage that writes it.
+struct shuffle_edge {
+  std::shared_ptr<const dataset_node> parent;
+  operation write;           ///< a terminal operation
+  std::uint32_t buckets = 0; ///< partitions of those who read it
+};
+
+/// One dataset: a source (of its own, or of shuffles) or a narrow step after `parent`.
+struct dataset_node {
+  std::string name; ///< of the operation, or as the author named it
+  bool named = false;
+  std::uint32_t partitions = 0;
+  operation step;                                            ///< a source operation, or a narrow one after `parent`
+  std::shared_ptr<const dataset_node> parent;                ///< null for a source
+  std::vector<std::shared_ptr<const shuffle_edge>> shuffles; ///< that the source reads, in its own order
+  std::shared_ptr<const packed_column> arguments;            ///< of the source, per partition; null for none
+  std::optional<resource_profile> profile;                   ///< attached by with_resources
+};
+
+} // namespace troupe::detail

@@ -1,0 +1,24 @@
+#include <troupe/runtime/api/job.hpp>
+
+#include <algorithm>
+
+namespace troupe {
+
+job_spec job::build(const compile_options& options, std::optional<std::uint32_t> keep) const {
+  job_spec spec;
+  spec.name = name_;
+  spec.max_task_failures = options.max_task_failures;
+  spec.profiles.emplace_back();
+  for (const auto& drafted : *draft_) {
+    auto stage = drafted.spec;
+    const auto profile = std::find(spec.profiles.begin(), spec.profiles.end(), drafted.profile);
+    stage.profile = static_cast<std::uint32_t>(profile - spec.profiles.begin());
+    if (profile == spec.profiles.end()) spec.profiles.push_back(drafted.profile);
+    stage.program = native_program{options.build_id, {drafted.task}};
+    stage.keep_results = keep == spec.stages.size();
+    spec.stages.push_back(std::move(stage));
+  }
+  return spec;
+}
+
+} // namespace troupe

@@ -1,0 +1,259 @@
+#pragma once
+
+/// Jobs built stage by stage from named task functions, for work that is not a dataset. One value per task goes in, one
+/// comes out:
+///
+///     double score(const model& m, const std::string& file);   // captures of the stage, argument of the task
+///     constexpr auto score_task = troupe::task<"score", score>;
+///     …
+///     troupe::job job{"scores"};
+///     auto scored = job.stage("score").run(score_task, m).arguments(files).profile(gpu);
+///     std::vector<double> scores = session.run(job, scored);
+///
+/// A task function is `R f()`, `R f(A)` or `R f(C, A)`, where `A` is the task's argument and `C` what the stage's tasks
+/// share; they travel by serialize.hpp, `R` too (or is void). One that wants the bytes themselves is
+/// `std::string f(troupe::task_context&, std::string_view captures, std::string_view argument)`. The name is the entry
+/// in the table of functions; two functions of one name are an error at the program's start.
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/api/compile.hpp>
+#include <troupe/runtime/api/serialize.hpp>
+#include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+namespace troupe {
+
+namespace detail {
+
+/// A text as a template argument.
+template <std::size_t N>
+struct fixed_text {
+  char data[N]{};
+  constexpr fixed_text(const char (&text)[N]) { std::copy_n(text, N, data); } // NOLINT: implicit on purpose
+};
+
+template <fixed_text Name>
+struct task_key {
+  static constexpr std::string_view name() noexcept { return {Name.data, sizeof(Name.data) - 1}; }
+};
+
+struct nothing {};
+
+template <class Result, class Captures, class Argument, bool Raw = false>
+struct task_types {
+  using result = Result;
+  using captures = Captures;
+  using argument = Argument;
+  static constexpr bool raw = Raw;
+};
+
+template <class F>
+struct task_signature {
+  static_assert(!sizeof(F), "troupe: a task function is R f(), R f(argument), R f(captures, argument), or std::string "
+                            "f(task_context&, std::string_view captures, std::string_view argument)");
+};
+template <class R>
+struct task_signature<R (*)()> : task_types<R, nothing, nothing> {};
+template <class R, class A>
+struct task_signature<R (*)(A)> : task_types<R, nothing, std::decay_t<A>> {};
+template <class R, class C, class A>
+struct task_signature<R (*)(C, A)> : task_types<R, std::decay_t<C>, std::decay_t<A>> {};
+template <>
+struct task_signature<task_function> : task_types<std::string, std::string, std::string, true> {};
+template <class R, class... A>
+struct task_signature<R (*)(A...) noexcept> : task_signature<R (*)(A...)> {};
+
+/// A value that may be left out.
+template <class T>
+std::string encode_part(const T& value) {
+  if constexpr (std::is_same_v<T, nothing>)
+    return {};
+  else
+    return encode_value(value);
+}
+
+template <auto Function>
+std::string run_task(task_context& context, std::string_view captures, std::string_view argument) {
+  using types = task_signature<decltype(Function)>;
+  if constexpr (types::raw) {
+    return Function(context, captures, argument);
+  } else {
+    const auto call = [&]() -> decltype(auto) {
+      if constexpr (!std::is_same_v<typename types::captures, nothing>)
+        return Function(decode_value<typename types::captures>(captures),
+                        decode_value<typename types::argument>(argument));
+      else if constexpr (!std::is_same_v<typename types::argument, nothing>)
+        return Function(decode_value<typename types::argument>(argument));
+      else
+        return Function();
+    };
+    if constexpr (std::is_void_v<typename types::result>)
+      return call(), std::string{};
+    else
+      return encode_value(call());
+  }
+}
+
+} // namespace detail
+
+/// A function under a name; see `task`.
+template <detail::fixed_text Name, auto Function>
+struct named_task {
+  using types = detail::task_signature<decltype(Function)>;
+  /// Its place in the table of functions. Mentioning it anywhere puts it there before main.
+  static std::uint32_t index() {
+    return registered_function<detail::task_key<Name>, &detail::run_task<Function>>::index();
+  }
+};
+template <detail::fixed_text Name, auto Function>
+inline constexpr named_task<Name, Function> task{};
+
+class job;
+
+namespace detail {
+
+/// A stage as it is being described.
+struct drafted_stage {
+  stage_spec spec;
+  operation task;
+  resource_profile profile;
+};
+using job_draft = std::vector<drafted_stage>;
+
+} // namespace detail
+
+/// A stage whose tasks take an `A` and give an `R`. Refers to its job, which it keeps alive; copies name the same
+/// stage.
+template <class R, class A>
+class task_stage {
+public:
+  /// So many tasks, all without an argument. The last call of `tasks` and `arguments` wins.
+  task_stage& tasks(std::uint32_t count) {
+    static_assert(std::is_same_v<A, detail::nothing> || std::is_same_v<A, std::string>,
+                  "troupe: this task function takes an argument: use .arguments(values), one per task");
+    stage().tasks = count;
+    stage().arguments = nullptr;
+    return *this;
+  }
+
+  /// One task per value.
+  task_stage& arguments(const std::vector<A>& values) {
+    auto column = std::make_shared<packed_column>();
+    for (const auto& value : values) column->push_back(encode_(value));
+    stage().tasks = static_cast<std::uint32_t>(values.size());
+    stage().arguments = std::move(column);
+    return *this;
+  }
+
+  /// Starts only when all tasks of an earlier stage of this job are done.
+  template <class R2, class A2>
+  task_stage& after(const task_stage<R2, A2>& earlier) {
+    stage().dependencies.push_back({earlier.index_, dependency_kind::all});
+    return *this;
+  }
+
+  /// The resources of its tasks; the last call wins.
+  task_stage& profile(resource_profile profile) {
+    (*draft_)[index_].profile = std::move(profile);
+    return *this;
+  }
+
+private:
+  friend class job;
+  friend class stage_name;
+  friend class session;
+  template <class, class>
+  friend class task_stage;
+  using encode_function = std::string (*)(const A&);
+
+  task_stage(std::shared_ptr<detail::job_draft> draft, encode_function encode, R (*decode)(std::string_view))
+    : draft_(std::move(draft)), index_(static_cast<std::uint32_t>(draft_->size() - 1)), encode_(encode),
+      decode_(decode) {}
+
+  stage_spec& stage() { return (*draft_)[index_].spec; }
+
+  std::shared_ptr<detail::job_draft> draft_;
+  std::uint32_t index_;
+  encode_function encode_;
+  R (*decode_)(std::string_view);
+};
+
+/// A stage that has a name and nothing else yet.
+class stage_name {
+public:
+  /// What its tasks run.
+  template <detail::fixed_text Name, auto Function>
+  auto run(named_task<Name, Function> task) {
+    using captures = typename named_task<Name, Function>::types::captures;
+    static_assert(std::is_same_v<captures, detail::nothing> || named_task<Name, Function>::types::raw,
+                  "troupe: this task function takes captures: .run(task, captures)");
+    return draft(task, {});
+  }
+  /// The same with the captures that all its tasks share.
+  template <detail::fixed_text Name, auto Function>
+  auto run(named_task<Name, Function> task, const typename named_task<Name, Function>::types::captures& captures) {
+    if constexpr (named_task<Name, Function>::types::raw)
+      return draft(task, captures);
+    else
+      return draft(task, detail::encode_part(captures));
+  }
+
+private:
+  friend class job;
+  stage_name(std::shared_ptr<detail::job_draft> draft, std::string name)
+    : draft_(std::move(draft)), name_(std::move(name)) {}
+
+  template <detail::fixed_text Name, auto Function>
+  auto draft(named_task<Name, Function>, std::string captures) {
+    using types = typename named_task<Name, Function>::types;
+    using result = typename types::result;
+    using argument = typename types::argument;
+    detail::drafted_stage stage;
+    stage.spec.name = std::move(name_);
+    stage.spec.tasks = 1;
+    stage.task = {named_task<Name, Function>::index(), std::move(captures)};
+    draft_->push_back(std::move(stage));
+    if constexpr (types::raw)
+      return task_stage<result, argument>{draft_, [](const std::string& bytes) { return bytes; },
+                                          [](std::string_view bytes) { return std::string{bytes}; }};
+    else if constexpr (std::is_void_v<result>)
+      return task_stage<result, argument>{draft_, &detail::encode_part<argument>, [](std::string_view) {}};
+    else
+      return task_stage<result, argument>{draft_, &detail::encode_part<argument>, &decode_value<result>};
+  }
+
+  std::shared_ptr<detail::job_draft> draft_;
+  std::string name_;
+};
+
+/// A job under construction. Not thread-safe.
+class job {
+public:
+  explicit job(std::string name) : name_(std::move(name)), draft_(std::make_shared<detail::job_draft>()) {}
+
+  /// Adds a stage after those added before.
+  stage_name stage(std::string name) { return {draft_, std::move(name)}; }
+
+  const std::string& name() const noexcept { return name_; }
+
+  /// The job as it is submitted. Only the results of stage `keep` go to the submitter.
+  job_spec build(const compile_options& options, std::optional<std::uint32_t> keep) const;
+
+private:
+  friend class session;
+
+  std::string name_;
+  std::shared_ptr<detail::job_draft> draft_;
+};
+
+} // namespace troupe

@@ -1,0 +1,39 @@
+#pragma once
+
+/// The seam between what job authors use and what runs their jobs. A session calls it; whoever owns the connection to a
+/// driver implements it.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/job_status.hpp>
+
+namespace troupe {
+
+/// Runs jobs somewhere. Every method may be called from any thread and may wait; none throws for what can be expected
+/// to fail.
+class job_client {
+public:
+  virtual ~job_client() = default;
+
+  /// Hands a job over. Refused when `validate` refuses it, a profile can never be satisfied, or nobody answers.
+  virtual result<job_id> submit(std::shared_ptr<const job_spec> job) = 0;
+  /// Waits for the end of a job of this client and gives it once. A lost driver ends it with `ec::unreachable`.
+  virtual job_end wait(job_id job) = 0;
+  /// A result that `job_results::elsewhere` names. To be had until `release` is called for its job.
+  virtual result<std::string> fetch(const result_location& where) = 0;
+  /// Nothing more is fetched of an ended job: executors may drop its results. A job without results elsewhere needs no
+  /// release.
+  virtual void release(job_id job) = 0;
+  /// Which accepted attempt of a running or ended job ran where, stage by stage, ascending partitions.
+  virtual result<std::vector<task_placement>> placements(job_id job) = 0;
+  /// Asks for the end of a job; `wait` then returns soon. Unknown and ended jobs are ignored.
+  virtual void cancel(job_id job, std::string_view reason) = 0;
+};
+
+} // namespace troupe

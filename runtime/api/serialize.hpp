@@ -1,0 +1,260 @@
+#pragma once
+
+/// How records, captures and results become bytes and come back. Little-endian, lengths as variable-length numbers, no
+/// type tags: both sides run the same program. Reading checks every length and throws `decode_error` on bytes that no
+/// writer made. Pure values; any thread.
+///
+/// Ready to travel: arithmetic types, enums, empty structs, and (serialize_containers.hpp) std::string, vector, array,
+/// pair, tuple, optional, variant, map, set, unordered_map and unordered_set of such. C++ cannot list the members of a
+/// struct, so a type of your own says how it travels, in one place, next to its definition:
+///
+///     struct point { double x; double y; std::string label; };
+///     template <class Archive>
+///     void troupe_serialize(Archive& archive, point& p) { archive(p.x, p.y, p.label); }
+///
+/// The same function writes and reads (writing never changes the value), so the two cannot differ. The type must be
+/// default constructible. A type that needs another way (a checked constructor, say) specialises
+/// `troupe::serializer<T>` with the two functions `write` and `read`. Pointers, references, `std::string_view`,
+/// `std::span` and C strings are refused at compile time: they would arrive without what they point to.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace troupe {
+
+/// Bytes that do not follow the format of the type that they should hold.
+class decode_error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+template <class T>
+struct serializer;
+
+namespace detail {
+
+template <class T>
+struct is_view : std::bool_constant<std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_reference_v<T> ||
+                                    std::is_null_pointer_v<T>> {};
+template <class C, class T>
+struct is_view<std::basic_string_view<C, T>> : std::true_type {};
+template <class T, std::size_t N>
+struct is_view<std::span<T, N>> : std::true_type {};
+template <class T>
+struct is_view<std::reference_wrapper<T>> : std::true_type {};
+
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, long double>;
+
+} // namespace detail
+
+/// Appends values to a string that outlives it. Also the archive that `troupe_serialize` sees when a value is written.
+class encoder {
+public:
+  explicit encoder(std::string& out) noexcept : out_(out) {}
+
+  /// Appends the values one after another.
+  template <class... Ts>
+  encoder& operator()(const Ts&... values) {
+    (serializer<Ts>::write(*this, values), ...);
+    return *this;
+  }
+
+  /// A number in as many bytes as its type has, little-endian.
+  template <class N>
+  requires detail::is_number<N>
+  void number(N value) {
+    char bytes[sizeof(N)];
+    std::memcpy(bytes, &value, sizeof(N));
+    if constexpr (std::endian::native == std::endian::big) std::reverse(bytes, bytes + sizeof(N));
+    out_.append(bytes, sizeof(N));
+  }
+
+  /// A length: seven bits a byte, lowest first.
+  void size(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<char>(value | 0x80));
+    out_.push_back(static_cast<char>(value));
+  }
+
+  void bytes(std::string_view data) { out_.append(data); }
+  std::size_t written() const noexcept { return out_.size(); }
+
+private:
+  std::string& out_;
+};
+
+/// Takes values from bytes that outlive it. Also the archive that `troupe_serialize` sees when a value is read. Every
+/// method throws `decode_error` on malformed input.
+class decoder {
+public:
+  explicit decoder(std::string_view in) noexcept : in_(in) {}
+
+  /// Replaces the values one after another.
+  template <class... Ts>
+  decoder& operator()(Ts&... values) {
+    ((values = serializer<Ts>::read(*this)), ...);
+    return *this;
+  }
+
+  template <class N>
+  requires detail::is_number<N> N number() {
+    char copy[sizeof(N)];
+    std::memcpy(copy, bytes(sizeof(N)).data(), sizeof(N));
+    if constexpr (std::endian::native == std::endian::big) std::reverse(copy, copy + sizeof(N));
+    N value;
+    std::memcpy(&value, copy, sizeof(N));
+    return value;
+  }
+
+  std::uint64_t size() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes(1).front());
+      if (shift == 63 && byte > 1) break;
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw decode_error("a length does not fit into 64 bits");
+  }
+
+  /// A number of elements that follow. Every element takes at least one byte, so a count above what is left is a lie
+  /// that is found before anything is allocated for it.
+  std::size_t count() {
+    const auto n = size();
+    if (n > in_.size()) cut_short(n);
+    return static_cast<std::size_t>(n);
+  }
+
+  std::string_view bytes(std::size_t n) {
+    if (n > in_.size()) cut_short(n);
+    const auto data = in_.substr(0, n);
+    in_.remove_prefix(n);
+    return data;
+  }
+
+  std::size_t left() const noexcept { return in_.size(); }
+  bool at_end() const noexcept { return in_.empty(); }
+  /// Throws where bytes are left over.
+  void expect_end() const {
+    if (!at_end()) throw decode_error(std::to_string(in_.size()) + " bytes are left over after the value");
+  }
+
+  /// One level of a type of the user's own. A type may contain itself, so the bytes decide how deep reading goes: no
+  /// deeper than `deepest`.
+  class level {
+  public:
+    static constexpr int deepest = 1000;
+    explicit level(decoder& in) : in_(in) {
+      if (++in_.depth_ > deepest) throw decode_error("values are nested more than 1000 deep");
+    }
+    ~level() { --in_.depth_; }
+    level(const level&) = delete;
+    level& operator=(const level&) = delete;
+
+  private:
+    decoder& in_;
+  };
+
+private:
+  [[noreturn, gnu::noinline]] void cut_short(std::uint64_t wanted) const {
+    throw decode_error("cut short: " + std::to_string(wanted) + " more expected, " + std::to_string(in_.size()) +
+                       " bytes left");
+  }
+
+  std::string_view in_;
+  int depth_ = 0;
+};
+
+/// True where a `troupe_serialize` is found for `T` by argument-dependent lookup.
+template <class T>
+concept has_serialize_hook = requires(encoder& writer, decoder& reader, T& value) {
+  troupe_serialize(writer, value);
+  troupe_serialize(reader, value);
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_empty_record = std::is_empty_v<T>&& std::is_trivially_default_constructible_v<T>;
+
+/// Fails to compile, with the cure, where `T` cannot travel as it stands.
+template <class T>
+constexpr void check_travels() {
+  static_assert(!is_view<T>::value,
+                "troupe: a pointer, reference, C string or view (std::string_view, std::span) would arrive in another "
+                "process without what it points to. Cure: send the value itself, e.g. std::string{text} in place of a "
+                "C string or std::string_view, std::vector in place of std::span.");
+  static_assert(is_view<T>::value || is_number<T> || std::is_enum_v<T> || is_empty_record<T> || has_serialize_hook<T>,
+                "troupe: this type does not say how it travels between processes. Cure: write next to it "
+                "`template <class Archive> void troupe_serialize(Archive& archive, T& value) { archive(value.a, "
+                "value.b); }` naming every member, or specialise troupe::serializer<T>.");
+}
+
+} // namespace detail
+
+/// Writes and reads one `T`. Specialise it only for types whose members a `troupe_serialize` cannot reach. A value must
+/// take at least one byte.
+template <class T>
+struct serializer {
+  static void write(encoder& out, const T& value) {
+    detail::check_travels<T>();
+    if constexpr (std::is_same_v<T, bool>)
+      out.number(static_cast<std::uint8_t>(value ? 1 : 0));
+    else if constexpr (detail::is_number<T>)
+      out.number(value);
+    else if constexpr (std::is_enum_v<T>)
+      out.number(static_cast<std::underlying_type_t<T>>(value));
+    else if constexpr (has_serialize_hook<T>) {
+      const auto before = out.written();
+      troupe_serialize(out, const_cast<T&>(value)); // the one hook serves both ways; an encoder only reads
+      // Readers believe no count that is larger than the bytes left; see decoder::count.
+      if (out.written() == before)
+        throw std::logic_error("a type's troupe_serialize writes nothing: name at least one member in it");
+    } else if constexpr (detail::is_empty_record<T>)
+      out.number(std::uint8_t{0});
+  }
+
+  static T read(decoder& in) {
+    detail::check_travels<T>();
+    if constexpr (std::is_same_v<T, bool>) {
+      const auto byte = in.number<std::uint8_t>();
+      if (byte > 1) throw decode_error("a bool is " + std::to_string(byte));
+      return byte == 1;
+    } else if constexpr (detail::is_number<T>) {
+      return in.number<T>();
+    } else if constexpr (std::is_enum_v<T>) {
+      return static_cast<T>(in.number<std::underlying_type_t<T>>());
+    } else if constexpr (has_serialize_hook<T>) {
+      const decoder::level deeper{in};
+      T value{};
+      troupe_serialize(in, value);
+      return value;
+    } else if constexpr (detail::is_empty_record<T>) {
+      if (in.number<std::uint8_t>() != 0) throw decode_error("an empty record has content");
+      return T{};
+    }
+  }
+};
+
+namespace detail {
+
+/// `check_travels` for a type and all that it is made of, as far as the type system shows it.
+template <class T>
+constexpr void check_travels_deeply() {
+  static_cast<void>(&serializer<T>::write);
+}
+
+} // namespace detail
+
+} // namespace troupe
+
+#include <troupe/runtime/api/serialize_containers.hpp>

@@ -1,0 +1,114 @@
+#include <troupe/runtime/api/session.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace detail {
+
+session_core::session_core(std::shared_ptr<job_client> client, session_options options)
+  : client_(std::move(client)), options_(std::move(options)) {
+  options_.default_parallelism = std::max(options_.default_parallelism, 1u);
+}
+
+std::uint32_t session_core::partitions_or_default(std::uint32_t wanted) const noexcept {
+  return wanted == 0 ? options_.default_parallelism : wanted;
+}
+
+void session_core::run(job_spec job, const visitor& each) {
+  const auto id = client_->submit(std::make_shared<const job_spec>(std::move(job)));
+  if (!id) throw job_error(id.error());
+  const auto end = client_->wait(*id);
+  {
+    const std::lock_guard lock{mutex_};
+    last_ = end.progress;
+    last_.job = *id;
+  }
+  if (end.failure) throw job_error(end.failure, end.progress);
+  visit(end, each);
+}
+
+void session_core::run(const dataset_node& last, const operation& end, const std::string& action, const visitor& each) {
+  auto job = compile(last, end, action, options_.jobs);
+  if (!job) throw job_error(job.error());
+  run(*std::move(job), each);
+}
+
+void session_core::visit(const job_end& end, const visitor& each) {
+  if (!end.results) return;
+  // Executors keep what is to be fetched until they are told otherwise, whatever a visitor throws.
+  const auto release = [this, job = end.job](const job_results* results) {
+    if (!results->elsewhere.empty()) client_->release(job);
+  };
+  const std::unique_ptr<const job_results, decltype(release)> released{end.results.get(), release};
+  auto elsewhere = end.results->elsewhere.begin();
+  for (std::size_t i = 0; i < end.results->values.size(); ++i) {
+    if (elsewhere == end.results->elsewhere.end() || elsewhere->partition != i) {
+      each(end.results->values[i]);
+      continue;
+    }
+    const auto bytes = client_->fetch(*elsewhere++);
+    if (!bytes) throw job_error(bytes.error(), end.progress);
+    each(*bytes);
+  }
+}
+
+job_progress session_core::last_job() const {
+  const std::lock_guard lock{mutex_};
+  return last_;
+}
+
+std::vector<task_placement> session_core::last_placements() const {
+  const auto job = last_job().job;
+  if (!job) return {};
+  auto placements = client_->placements(job);
+  if (!placements) throw job_error(placements.error());
+  return *std::move(placements);
+}
+
+} // namespace detail
+
+session::session(std::shared_ptr<job_client> client, session_options options)
+  : core_(std::make_shared<detail::session_core>(std::move(client), std::move(options))) {}
+
+dataset<std::int64_t> session::range(std::int64_t begin, std::int64_t end, std::uint32_t partitions) {
+  const auto count = end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
+  auto node = source("range", core_->partitions_or_default(partitions));
+  node->step = detail::make_operation<detail::range_source>(encode_value(std::pair{begin, count}));
+  return {core_, std::move(node)};
+}
+
+dataset<std::string> session::text_files(const std::vector<std::string>& patterns, std::uint32_t partitions) {
+  return {core_, file_source("text_files", detail::text_lines_source(), patterns, partitions)};
+}
+
+dataset<std::pair<std::string, std::string>> session::whole_text_files(const std::vector<std::string>& patterns,
+                                                                       std::uint32_t partitions) {
+  return {core_, file_source("whole_text_files", detail::whole_text_source(), patterns, partitions)};
+}
+
+void session::run(const job& j) {
+  core_->run(j.build(core_->options().jobs, std::nullopt), [](std::string_view) {});
+}
+
+std::shared_ptr<detail::dataset_node> session::source(std::string name, std::uint32_t partitions) {
+  auto node = std::make_shared<detail::dataset_node>();
+  node->name = std::move(name);
+  node->partitions = partitions;
+  return node;
+}
+
+std::shared_ptr<detail::dataset_node> session::file_source(std::string name, operation step,
+                                                           const std::vector<std::string>& patterns,
+                                                           std::uint32_t partitions) {
+  const auto files = find_input_files(patterns);
+  if (!files) throw job_error(files.error());
+  auto arguments = detail::group_files(*files, partitions);
+  auto node = source(std::move(name), static_cast<std::uint32_t>(arguments->size()));
+  node->step = std::move(step);
+  node->arguments = std::move(arguments);
+  return node;
+}
+
+} // namespace troupe

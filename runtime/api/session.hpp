@@ -1,0 +1,87 @@
+#pragma once
+
+/// Where a program's datasets and jobs begin. `troupe::run` makes one and passes it to the program's body.
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/api/dataset.hpp>
+#include <troupe/runtime/api/input_files.hpp>
+#include <troupe/runtime/api/job.hpp>
+#include <troupe/runtime/api/session_core.hpp>
+#include <troupe/runtime/api/sources.hpp>
+
+namespace troupe {
+
+/// A program's way to its cluster. Any thread; several jobs may run at once. Datasets may outlive it.
+/// `partitions` is 0 for the default wherever it can be given.
+class session {
+public:
+  session(std::shared_ptr<job_client> client, session_options options);
+
+  /// The numbers from `begin` to below `end`.
+  dataset<std::int64_t> range(std::int64_t begin, std::int64_t end, std::uint32_t partitions = 0);
+
+  /// Values of this program; they travel with the job.
+  template <class T>
+  dataset<T> parallelize(const std::vector<T>& values, std::uint32_t partitions = 0) {
+    auto node = source("parallelize", core_->partitions_or_default(partitions));
+    node->step = detail::make_operation<detail::values_source<T>>();
+    node->arguments = detail::values_column(values, node->partitions);
+    return {core_, std::move(node)};
+  }
+
+  /// The lines of text files, without line ends. A pattern may hold `*`, `?` and `[…]`; a file with several names
+  /// comes once (see find_input_files). One partition per file, or files grouped to `partitions`. Every executor must
+  /// see the files under the same path. Throws job_error where no file is found.
+  dataset<std::string> text_files(const std::vector<std::string>& patterns, std::uint32_t partitions = 0);
+  dataset<std::string> text_files(const std::string& pattern, std::uint32_t partitions = 0) {
+    return text_files(std::vector{pattern}, partitions);
+  }
+
+  /// The same files as pairs of path and content.
+  dataset<std::pair<std::string, std::string>> whole_text_files(const std::vector<std::string>& patterns,
+                                                                std::uint32_t partitions = 0);
+  dataset<std::pair<std::string, std::string>> whole_text_files(const std::string& pattern,
+                                                                std::uint32_t partitions = 0) {
+    return whole_text_files(std::vector{pattern}, partitions);
+  }
+
+  /// Runs a job for its effects. Throws job_error.
+  void run(const job& j);
+  /// Runs a job and gives the results of its last stage, one per task in their order. Throws job_error;
+  /// std::invalid_argument where `last` is not the last stage of `j`.
+  template <class R, class A>
+  std::vector<R> run(const job& j, const task_stage<R, A>& last) {
+    static_assert(!std::is_void_v<R>, "troupe: this stage's tasks give no results: session.run(job)");
+    if (last.draft_ != j.draft_ || last.index_ + 1 != j.draft_->size())
+      throw std::invalid_argument("results can be had of the last stage of job '" + j.name() + "' only");
+    std::vector<R> results;
+    core_->run(j.build(core_->options().jobs, last.index_),
+               [&](std::string_view bytes) { results.push_back(last.decode_(bytes)); });
+    return results;
+  }
+
+  /// The program's own arguments, without its name and without those that `troupe::run` took.
+  const std::vector<std::string>& arguments() const noexcept { return core_->options().arguments; }
+  /// Resources (`gpu`) whose addresses are made up by the configuration, for trying things out without the hardware.
+  const std::vector<std::string>& fake_resources() const noexcept { return core_->options().fake_resources; }
+
+  /// The job that ended last, with its stages; no stages where there was none.
+  job_progress last_job() const { return core_->last_job(); }
+  /// Which executor and which addresses ran which task of it, stage by stage. Throws job_error.
+  std::vector<task_placement> last_placements() const { return core_->last_placements(); }
+
+private:
+  static std::shared_ptr<detail::dataset_node> source(std::string name, std::uint32_t partitions);
+  static std::shared_ptr<detail::dataset_node>
+  file_source(std::string name, operation step, const std::vector<std::string>& patterns, std::uint32_t partitions);
+
+  std::shared_ptr<detail::session_core> core_;
+};
+
+} // namespace troupe

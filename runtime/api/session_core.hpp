@@ -1,0 +1,60 @@
+#pragma once
+
+/// What a session and its datasets share: the way to the cluster and what was run last. Any thread.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/api/compile.hpp>
+#include <troupe/runtime/api/graph.hpp>
+#include <troupe/runtime/api/job_client.hpp>
+#include <troupe/runtime/api/job_error.hpp>
+
+namespace troupe {
+
+/// How a session builds its jobs; set by whoever starts it, from the configuration.
+struct session_options {
+  std::uint32_t default_parallelism = 2; ///< partitions of sources and shuffles that name no number; at least 1
+  compile_options jobs;
+  std::vector<std::string> arguments;      ///< the program's own, without those that `troupe::run` took
+  std::vector<std::string> fake_resources; ///< resources whose addresses the configuration made up
+};
+
+namespace detail {
+
+class session_core {
+public:
+  session_core(std::shared_ptr<job_client> client, session_options options);
+
+  const session_options& options() const noexcept { return options_; }
+  /// `wanted`, or the default where it is 0.
+  std::uint32_t partitions_or_default(std::uint32_t wanted) const noexcept;
+
+  /// Called once per partition of the last stage, in order, with what its task left.
+  using visitor = std::function<void(std::string_view result)>;
+
+  /// Runs a job to its end. Throws job_error when it does not succeed.
+  void run(job_spec job, const visitor& each);
+  /// The same for a dataset and an action.
+  void run(const dataset_node& last, const operation& end, const std::string& action, const visitor& each);
+
+  job_progress last_job() const;
+  std::vector<task_placement> last_placements() const;
+
+private:
+  void visit(const job_end& end, const visitor& each);
+
+  std::shared_ptr<job_client> client_;
+  session_options options_;
+  mutable std::mutex mutex_;
+  job_progress last_;
+};
+
+} // namespace detail
+
+} // namespace troupe

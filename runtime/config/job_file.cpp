@@ -1,0 +1,196 @@
+#include <troupe/runtime/config/job_file.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <troupe/runtime/config/job_stage.hpp>
+#include <troupe/runtime/config/job_tasks.hpp>
+#include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/profile_yaml.hpp>
+#include <troupe/runtime/config/setting_node.hpp>
+#include <troupe/runtime/execution/command_arguments.hpp>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+class job_reader {
+public:
+  job_reader(const yaml_document& document, const std::string& directory, const path_finder& find)
+    : file_(document.file), root_(document.root), directory_(directory), find_(find) {}
+
+  result<job_spec> read(std::uint32_t max_failures) {
+    if (auto ok = check_fields(file_, root_, "a job file", {"name", "output", "max-failures", "profiles", "stages"});
+        !ok)
+      return ok.error();
+    job_.max_task_failures = max_failures;
+    for (const auto step : {&job_reader::read_head, &job_reader::read_profile_list, &job_reader::read_stages}) {
+      if (auto ok = (this->*step)(); !ok) return ok.error();
+    }
+    return std::move(job_);
+  }
+
+private:
+  result<void> read_head() {
+    const auto* name = root_.find("name");
+    if (!name) return yaml_error(file_, root_.line, "the job has no name; write name: reads");
+    auto text = read_text(file_, *name, "name");
+    if (!text) return text.error();
+    job_.name = std::move(*text);
+    output_ = directory_ + "/out";
+    if (const auto* output = root_.find("output")) {
+      auto path = read_text(file_, *output, "output");
+      if (!path) return path.error();
+      output_ = (fs::path{directory_} / *path).lexically_normal().string();
+      while (output_.ends_with('/')) output_.pop_back();
+    }
+    if (const auto* failures = root_.find("max-failures")) {
+      const auto number = read_setting(file_, *failures, "max-failures", schema_entry(keys::task_max_failures.name));
+      if (!number) return number.error();
+      job_.max_task_failures = static_cast<std::uint32_t>(std::get<std::int64_t>(*number));
+    }
+    return {};
+  }
+
+  result<void> read_profile_list() {
+    job_.profiles.emplace_back();
+    const auto* node = root_.find("profiles");
+    if (!node) return {};
+    auto profiles = read_profiles(file_, directory_, *node);
+    if (!profiles) return profiles.error();
+    profiles_ = std::move(*profiles);
+    for (const auto& profile : profiles_) job_.profiles.push_back(profile.content);
+    return {};
+  }
+
+  result<void> read_stages() {
+    const auto* node = root_.find("stages");
+    if (!node || !node->is_map() || node->children.empty())
+      return yaml_error(file_, node ? node->line : root_.line,
+                        "the job has no stages; write stages: {first: {run: [./tool]}}");
+    std::vector<declared_stage> declared;
+    for (const auto& child : node->children) {
+      auto stage = read_stage(file_, child);
+      if (!stage) return stage.error();
+      declared.push_back(std::move(*stage));
+    }
+    const auto order = order_stages(file_, declared);
+    if (!order) return order.error();
+    for (const auto i : *order) {
+      if (auto ok = add_stage(declared[i]); !ok) return ok;
+    }
+    return {};
+  }
+
+  result<void> add_stage(const declared_stage& declared) {
+    stage_spec stage;
+    stage.name = declared.name;
+    stage.keep_results = false; // what a command makes are files
+    auto profile = profile_index(declared);
+    if (!profile) return profile.error();
+    stage.profile = *profile;
+    std::vector<const planned_stage*> parents;
+    for (const auto& dependency : declared.after) {
+      const auto index = index_.at(dependency.stage);
+      parents.push_back(planned_[index].get());
+      stage.dependencies.push_back({static_cast<std::uint32_t>(index),
+                                    dependency.one_to_one ? dependency_kind::one_to_one : dependency_kind::all});
+    }
+    auto planned = plan_stage(file_, declared, parents, directory_, output_ + "/" + declared.name, find_);
+    if (!planned) return planned.error();
+    stage.tasks = static_cast<std::uint32_t>(planned->tasks.size());
+    stage.program = command_program{declared.run, declared.environment, directory_, planned->output_directory};
+    auto arguments = pack(declared, *planned);
+    if (!arguments) return arguments.error();
+    stage.arguments = std::move(*arguments);
+    index_.emplace(declared.name, planned_.size());
+    planned_.push_back(std::make_unique<planned_stage>(std::move(*planned)));
+    job_.stages.push_back(std::move(stage));
+    return {};
+  }
+
+  result<std::uint32_t> profile_index(const declared_stage& declared) const {
+    if (declared.profile == "default") return std::uint32_t{0};
+    for (std::size_t i = 0; i < profiles_.size(); ++i) {
+      if (profiles_[i].name == declared.profile) return static_cast<std::uint32_t>(i + 1);
+    }
+    auto missing = find_profile(profiles_, declared.profile, file_, declared.profile_line);
+    return missing.error();
+  }
+
+  result<std::shared_ptr<const packed_column>> pack(const declared_stage& declared,
+                                                    const planned_stage& planned) const {
+    auto column = std::make_shared<packed_column>();
+    for (const auto& task : planned.tasks) {
+      column->push_back(encode_command_arguments(task));
+      if (column->data.size() > max_command_argument_bytes)
+        return yaml_error(file_, declared.line,
+                          "stage " + declared.name + ": the names of its tasks' files take more than " +
+                              std::to_string(max_command_argument_bytes >> 20) + " MiB; use fewer or shorter ones");
+    }
+    return std::shared_ptr<const packed_column>{std::move(column)};
+  }
+
+  const std::string& file_;
+  const yaml_node& root_;
+  const std::string& directory_;
+  const path_finder& find_;
+  std::string output_; ///< absolute, without a slash at its end
+  job_spec job_;
+  std::vector<named_profile> profiles_;
+  std::map<std::string, std::size_t> index_; ///< of stages in job_ and planned_
+  std::vector<std::unique_ptr<planned_stage>> planned_;
+};
+
+std::string escape_pattern(const std::string& path) {
+  std::string out;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+result<std::vector<std::string>> find_paths(const std::string& directory, const std::string& pattern) {
+  const auto literal = (fs::path{directory} / pattern).lexically_normal().string();
+  struct stat info {};
+  if (::stat(literal.c_str(), &info) == 0) return std::vector<std::string>{literal};
+  const auto whole = fs::path{pattern}.is_absolute() ? pattern : escape_pattern(directory) + "/" + pattern;
+  glob_t found{};
+  const int status = ::glob(whole.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &found);
+  const std::unique_ptr<glob_t, void (*)(glob_t*)> guard{&found, &::globfree};
+  if (status == GLOB_NOMATCH) return std::vector<std::string>{};
+  if (status != 0) return make_error(ec::io, "a directory of the pattern cannot be read");
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < found.gl_pathc; ++i)
+    out.push_back(fs::path{found.gl_pathv[i]}.lexically_normal().string());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+} // namespace
+
+path_finder system_path_finder() { return find_paths; }
+
+result<job_spec> read_job(const yaml_document& document, const std::string& directory, std::uint32_t max_failures,
+                          const path_finder& find) {
+  return job_reader{document, directory, find}.read(max_failures);
+}
+
+result<job_spec> load_job(const std::string& path, std::uint32_t max_failures) {
+  auto document = load_yaml(path);
+  if (!document) return document.error();
+  std::error_code failure;
+  const auto absolute = fs::absolute(path, failure);
+  if (failure) return make_error(ec::io, "cannot resolve " + path + ": " + failure.message());
+  return read_job(*document, absolute.lexically_normal().parent_path().string(), max_failures, system_path_finder());
+}
+
+} // namespace troupe

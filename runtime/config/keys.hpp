@@ -1,0 +1,82 @@
+#pragma once
+
+/// The typed name of every setting: `settings.get(keys::task_max_failures)`. Meaning, default and range stand in
+/// schema.cpp and in the generated key reference.
+
+#include <troupe/runtime/config/schema.hpp>
+
+namespace troupe::keys {
+
+using flag_key = key<bool>;
+using count_key = key<std::int64_t>;
+using memory_key = key<std::int64_t>;
+using time_key = key<duration>;
+using share_key = key<share>;
+using text_key = key<std::string>;
+
+inline constexpr text_key master{"troupe.master"};
+inline constexpr text_key app_name{"troupe.app.name"};
+inline constexpr text_key run_directory{"troupe.run-directory"};
+inline constexpr text_key progress{"troupe.progress"};
+inline constexpr time_key shutdown_grace{"troupe.shutdown.grace"};
+
+inline constexpr count_key executor_cores{"troupe.executor.cores"};
+inline constexpr memory_key executor_memory{"troupe.executor.memory"};
+inline constexpr memory_key executor_memory_overhead{"troupe.executor.memory-overhead"};
+inline constexpr memory_key executor_off_heap{"troupe.executor.off-heap"};
+inline constexpr text_key executor_bind_address{"troupe.executor.bind-address"};
+inline constexpr time_key executor_heartbeat_interval{"troupe.executor.heartbeat-interval"};
+inline constexpr time_key executor_heartbeat_timeout{"troupe.executor.heartbeat-timeout"};
+inline constexpr time_key executor_driver_timeout{"troupe.executor.driver-timeout"};
+inline constexpr pattern_key<std::int64_t> executor_resource_amount{"troupe.executor.resource.<name>.amount"};
+inline constexpr pattern_key<std::vector<std::string>> executor_resource_addresses{
+    "troupe.executor.resource.<name>.addresses"};
+inline constexpr pattern_key<std::string> executor_resource_discovery_script{
+    "troupe.executor.resource.<name>.discovery-script"};
+inline constexpr pattern_key<std::string> executor_resource_vendor{"troupe.executor.resource.<name>.vendor"};
+
+inline constexpr share_key task_cpus{"troupe.task.cpus"};
+inline constexpr pattern_key<share> task_resource_amount{"troupe.task.resource.<name>.amount"};
+inline constexpr count_key task_max_failures{"troupe.task.max-failures"};
+inline constexpr memory_key task_max_inline_result{"troupe.task.max-inline-result"};
+inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
+
+inline constexpr text_key scheduler_profile_change{"troupe.scheduler.profile-change"};
+inline constexpr text_key scheduler_profile_matching{"troupe.scheduler.profile-matching"};
+inline constexpr time_key scheduler_infeasible_timeout{"troupe.scheduler.infeasible-timeout"};
+inline constexpr count_key scheduler_max_stage_attempts{"troupe.scheduler.max-stage-attempts"};
+inline constexpr count_key scheduler_max_batch{"troupe.scheduler.max-batch"};
+inline constexpr count_key scheduler_window_batches{"troupe.scheduler.window-batches"};
+inline constexpr time_key scheduler_queue_ahead{"troupe.scheduler.queue-ahead"};
+
+inline constexpr flag_key dynamic_allocation_enabled{"troupe.dynamic-allocation.enabled"};
+inline constexpr count_key dynamic_allocation_max_executors{"troupe.dynamic-allocation.max-executors"};
+inline constexpr time_key dynamic_allocation_executor_idle_timeout{"troupe.dynamic-allocation.executor-idle-timeout"};
+inline constexpr time_key dynamic_allocation_launch_timeout{"troupe.dynamic-allocation.launch-timeout"};
+inline constexpr time_key dynamic_allocation_retry_pause{"troupe.dynamic-allocation.retry-pause"};
+
+inline constexpr text_key driver_bind_address{"troupe.driver.bind-address"};
+inline constexpr count_key driver_port{"troupe.driver.port"};
+inline constexpr count_key driver_retained_jobs{"troupe.driver.retained-jobs"};
+inline constexpr time_key driver_request_timeout{"troupe.driver.request-timeout"};
+
+inline constexpr flag_key security_insecure{"troupe.security.insecure"};
+inline constexpr text_key security_secret_file{"troupe.security.secret-file"};
+
+inline constexpr memory_key storage_memory_limit{"troupe.storage.memory-limit"};
+inline constexpr text_key storage_directory{"troupe.storage.directory"};
+
+inline constexpr time_key transfer_connect_timeout{"troupe.transfer.connect-timeout"};
+inline constexpr time_key transfer_read_timeout{"troupe.transfer.read-timeout"};
+inline constexpr count_key transfer_attempts{"troupe.transfer.attempts"};
+
+inline constexpr text_key gpu_discovery{"troupe.gpu.discovery"};
+inline constexpr count_key gpu_fake{"troupe.gpu.fake"};
+inline constexpr time_key resources_discovery_timeout{"troupe.resources.discovery-timeout"};
+
+inline constexpr text_key log_level{"troupe.log.level"};
+inline constexpr pattern_key<std::string> log_level_of{"troupe.log.level.<actor>"};
+inline constexpr memory_key log_file_size{"troupe.log.file-size"};
+inline constexpr count_key log_files{"troupe.log.files"};
+
+} // namespace troupe::keys

@@ -1,0 +1,76 @@
+#include <troupe/runtime/config/profile_settings.hpp>
+
+#include <set>
+
+#include <troupe/runtime/config/profile_yaml.hpp>
+
+namespace troupe {
+namespace {
+
+constexpr std::string_view prefix = "troupe.executor.resource.";
+
+error fault(const settings& s, const std::string& key_name, const std::string& message) {
+  return make_error(ec::invalid_configuration, to_string(s.origin_of(key_name)) + ": " + key_name + ": " + message);
+}
+
+/// Name of the first key of that resource that is set: where to point when another one is missing.
+std::string first_key_of(const settings& s, const std::string& name) {
+  for (const std::string_view field : {"amount", "addresses", "discovery-script", "vendor"}) {
+    auto key_name = std::string{prefix} + name + "." + std::string{field};
+    if (s.origin_of(key_name).kind != origin_kind::default_value) return key_name;
+  }
+  return std::string{prefix} + name + ".amount";
+}
+
+} // namespace
+
+result<std::map<std::string, configured_resource>> executor_resources(const settings& s) {
+  std::map<std::string, configured_resource> out;
+  for (auto& [name, amount] : s.get(keys::executor_resource_amount)) out[name].amount = amount;
+  for (auto& [name, addresses] : s.get(keys::executor_resource_addresses)) out[name].addresses = addresses;
+  for (auto& [name, script] : s.get(keys::executor_resource_discovery_script)) out[name].discovery_script = script;
+  for (auto& [name, vendor] : s.get(keys::executor_resource_vendor)) out[name].vendor = vendor;
+  for (auto& [name, resource] : out) {
+    const auto key_name = first_key_of(s, name);
+    if (auto hint = builtin_resource_hint(name); !hint.empty()) return fault(s, key_name, hint);
+    const std::set<std::string> different(resource.addresses.begin(), resource.addresses.end());
+    const auto count = static_cast<std::int64_t>(resource.addresses.size());
+    const auto addresses_key = std::string{prefix} + name + ".addresses";
+    if (different.size() != resource.addresses.size()) return fault(s, addresses_key, "an address is given twice");
+    if (resource.amount == 0 && count == 0)
+      return fault(s, key_name, "the amount is missing; set " + std::string{prefix} + name + ".amount");
+    if (resource.amount == 0) resource.amount = count;
+    if (count > 0 && resource.amount != count)
+      return fault(s, addresses_key,
+                   "there are " + std::to_string(count) + " addresses, but the amount is " +
+                       std::to_string(resource.amount));
+  }
+  return out;
+}
+
+result<resource_profile> default_profile(const settings& s) {
+  auto resources = executor_resources(s);
+  if (!resources) return resources.error();
+  resource_profile out;
+  const auto put = [&](std::string_view name, std::int64_t amount) {
+    if (amount > 0) out.executor[std::string{name}].amount = amount;
+  };
+  put(resource_names::cores, s.get(keys::executor_cores));
+  put(resource_names::memory, s.get(keys::executor_memory));
+  put(resource_names::memory_overhead, s.get(keys::executor_memory_overhead));
+  put(resource_names::off_heap, s.get(keys::executor_off_heap));
+  for (const auto& [name, resource] : *resources)
+    out.executor[name] = {resource.amount, resource.discovery_script, resource.vendor};
+  out.task[std::string{resource_names::cpus}] = s.get(keys::task_cpus);
+  for (const auto& [name, amount] : s.get(keys::task_resource_amount)) {
+    const auto key_name = "troupe.task.resource." + name + ".amount";
+    if (auto hint = builtin_resource_hint(name); !hint.empty()) return fault(s, key_name, hint);
+    out.task[name] = amount;
+  }
+  if (auto valid = validate(out); !valid)
+    return make_error(ec::invalid_configuration,
+                      "the default profile (troupe.executor.*, troupe.task.*): " + valid.error().message);
+  return out;
+}
+
+} // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+
+/// The default profile and the custom resources that settings describe. Pure.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+namespace troupe {
+
+/// What `troupe.executor.resource.<name>.*` says about one custom resource.
+struct configured_resource {
+  std::int64_t amount = 0;            ///< at least 1
+  std::vector<std::string> addresses; ///< empty: to be discovered; else `amount` different ones
+  std::string discovery_script;       ///< absolute path, or ""
+  std::string vendor;
+
+  bool operator==(const configured_resource&) const = default;
+};
+
+/// By name. Errors: neither an amount nor addresses, an amount that is not the number of addresses, an address that
+/// is given twice, a name that is built in.
+result<std::map<std::string, configured_resource>> executor_resources(const settings& s);
+
+/// The complete profile that stages without one of their own get, and what an executor that is started by hand is.
+/// Errors are those of `executor_resources` and of `validate(resource_profile)`, with the origin of what is at fault.
+result<resource_profile> default_profile(const settings& s);
+
+} // namespace troupe

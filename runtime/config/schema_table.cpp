@@ -1,0 +1,171 @@
+#include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/schema.hpp>
+
+/// The table behind schema(): the one place where a key's default, range and meaning are written.
+
+namespace troupe {
+namespace {
+
+using enum setting_reader;
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+constexpr std::int64_t ns_per_day = 86'400 * ns_per_s;
+constexpr std::int64_t mib = 1 << 20;
+constexpr std::int64_t most_memory = std::int64_t{1} << 60;
+constexpr std::string_view log_levels = "trace|debug|info|warn|error|off";
+
+// One function per type, so that a key's C++ type and its entry cannot disagree.
+constexpr setting_schema flag(key<bool> k, std::string_view value, setting_reader who, std::string_view text) {
+  return {k.name, setting_type::flag, value, {}, {}, 0, 0, who, text};
+}
+constexpr setting_schema count(key<std::int64_t> k, std::string_view value, std::int64_t least, std::int64_t most,
+                               setting_reader who, std::string_view text) {
+  return {k.name, setting_type::count, value, {}, {}, least, most, who, text};
+}
+constexpr setting_schema memory(key<std::int64_t> k, std::string_view value, std::int64_t least, setting_reader who,
+                                std::string_view text) {
+  return {k.name, setting_type::memory, value, {}, {}, least, most_memory, who, text};
+}
+constexpr setting_schema time(key<duration> k, std::string_view value, std::int64_t least, setting_reader who,
+                              std::string_view text) {
+  return {k.name, setting_type::time, value, {}, {}, least, 1000 * ns_per_day, who, text};
+}
+constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text) {
+  return {k.name, setting_type::share, value, {}, {}, 0, 0, who, text};
+}
+constexpr setting_schema text(key<std::string> k, std::string_view value, setting_reader who, std::string_view words) {
+  return {k.name, setting_type::text, value, {}, {}, 0, 0, who, words};
+}
+constexpr setting_schema choice(key<std::string> k, std::string_view value, std::string_view choices,
+                                setting_reader who, std::string_view words) {
+  return {k.name, setting_type::choice, value, choices, {}, 0, 0, who, words};
+}
+constexpr setting_schema path(key<std::string> k, setting_reader who, std::string_view words) {
+  return {k.name, setting_type::path, {}, {}, {}, 0, 0, who, words};
+}
+constexpr setting_schema family(pattern_key<std::int64_t> k, std::int64_t least, std::int64_t most, setting_reader who,
+                                std::string_view words) {
+  return {k.name, setting_type::count, {}, {}, {}, least, most, who, words};
+}
+constexpr setting_schema family(pattern_key<share> k, setting_reader who, std::string_view words) {
+  return {k.name, setting_type::share, {}, {}, {}, 0, 0, who, words};
+}
+constexpr setting_schema family(pattern_key<std::vector<std::string>> k, setting_reader who, std::string_view words) {
+  return {k.name, setting_type::list, {}, {}, {}, 0, 0, who, words};
+}
+constexpr setting_schema family(pattern_key<std::string> k, setting_type type, setting_reader who,
+                                std::string_view words) {
+  return {k.name, type, {}, {}, {}, 0, 0, who, words};
+}
+
+// Ordered by name. Sentences end with a full stop; the reference page prints them as they are.
+constexpr setting_schema entries[] = {
+    text(keys::app_name, "troupe", client, "Name of the application, as status pages and logs show it."),
+    text(keys::driver_bind_address, "127.0.0.1", driver,
+         "Address that the driver listens on; any other than loopback needs troupe.security.insecure."),
+    count(keys::driver_port, "0", 0, 65535, driver,
+          "Port that the driver listens on; 0 lets the system choose a free one."),
+    time(keys::driver_request_timeout, "10s", ns_per_ms, all,
+         "How long a request to another process may stay unanswered before it fails."),
+    count(keys::driver_retained_jobs, "100", 0, 100'000, driver,
+          "How many ended jobs the driver keeps for status queries."),
+    flag(keys::dynamic_allocation_enabled, "true", driver,
+         "Whether executors are started for profiles that nothing running satisfies, and stopped when idle."),
+    time(keys::dynamic_allocation_executor_idle_timeout, "60s", ns_per_ms, driver,
+         "How long an executor may be idle before it is stopped."),
+    time(keys::dynamic_allocation_launch_timeout, "30s", ns_per_ms, driver,
+         "How long a started executor may take to register before it is given up."),
+    count(keys::dynamic_allocation_max_executors, "10000", 1, 100'000, driver,
+          "Most executors that are running or being started at one time, of all profiles together."),
+    time(keys::dynamic_allocation_retry_pause, "1s", ns_per_ms, driver,
+         "Pause after an executor could not be started; it doubles with each further failure."),
+    text(keys::executor_bind_address, "127.0.0.1", executor,
+         "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
+    count(keys::executor_cores, "1", 1, 9'000'000, all,
+          "Cores of an executor of the default profile, or of an executor that is started by hand."),
+    time(keys::executor_driver_timeout, "3s", 10 * ns_per_ms, executor,
+         "An executor ends itself when the driver has been out of reach for so long."),
+    time(keys::executor_heartbeat_interval, "1s", 10 * ns_per_ms, all,
+         "How often driver and executor tell each other that they live."),
+    time(keys::executor_heartbeat_timeout, "10s", 20 * ns_per_ms, all,
+         "Silence after which the driver declares an executor lost."),
+    memory(keys::executor_memory, "1g", mib, all, "Memory of an executor of the default profile."),
+    memory(keys::executor_memory_overhead, "0", 0, all,
+           "Memory beside troupe.executor.memory that an executor of the default profile is granted."),
+    memory(keys::executor_off_heap, "0", 0, all,
+           "Memory outside the allocator that an executor of the default profile is granted."),
+    family(keys::executor_resource_addresses, executor,
+           "Addresses of a custom resource of an executor, instead of discovering them."),
+    family(keys::executor_resource_amount, 1, 1'000'000, all,
+           "How many of a custom resource (such as gpu) an executor of the default profile has."),
+    family(keys::executor_resource_discovery_script, setting_type::path, executor,
+           "Program that prints the addresses of a custom resource as {\"name\": …, \"addresses\": […]}."),
+    family(keys::executor_resource_vendor, setting_type::text, driver,
+           "Vendor of a custom resource, for cluster managers that name resources by it."),
+    choice(
+        keys::gpu_discovery, "probe", "probe|probe-or-fake|none", all,
+        "How GPUs are found when neither addresses nor a script are given: probe asks nvidia-smi; probe-or-fake makes "
+        "up addresses where local masters find none."),
+    count(keys::gpu_fake, "2", 1, 1024, driver, "How many GPU addresses probe-or-fake makes up."),
+    memory(keys::log_file_size, "16m", 64 << 10, all, "Size at which a log file is rotated."),
+    count(keys::log_files, "3", 1, 1000, all, "How many log files of a process are kept."),
+    choice(keys::log_level, "info", log_levels, all, "Least important messages that are logged."),
+    {keys::log_level_of.name,
+     setting_type::choice,
+     {},
+     log_levels,
+     "allocator|client|dag-scheduler|driver|executor|launcher|resource-profile-manager|transfer",
+     0,
+     0,
+     all,
+     "The same for one actor or part."},
+    text(keys::master, "local[*]", client,
+         "Where jobs run: local[N], local[*], local-cluster[N,cores,memory] or a driver's troupe://host:port."),
+    choice(keys::progress, "auto", "auto|bar|plain|none", client,
+           "How progress is shown on standard error: auto shows bars on a terminal and plain lines elsewhere."),
+    time(keys::resources_discovery_timeout, "10s", ns_per_ms, executor,
+         "How long a discovery script or probe may take."),
+    path(
+        keys::run_directory, all,
+        "Parent of the session's private directory; not set: $XDG_RUNTIME_DIR, else the system's temporary directory."),
+    time(keys::scheduler_infeasible_timeout, "30s", 0, driver,
+         "How long a job waits for a cluster that may grow before a profile that nothing satisfies fails it."),
+    count(keys::scheduler_max_batch, "256", 1, 65'536, driver, "Most tasks in one launch message."),
+    count(keys::scheduler_max_stage_attempts, "4", 1, 1000, driver,
+          "How often a stage may be run again for lost inputs before its job fails."),
+    choice(keys::scheduler_profile_change, "error", "error|merge", client,
+           "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
+    choice(keys::scheduler_profile_matching, "compatible", "compatible|exact", driver,
+           "Which executors may run a task: every one that satisfies its profile, or only those started for it."),
+    time(keys::scheduler_queue_ahead, "1ms", 0, driver,
+         "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
+    count(keys::scheduler_window_batches, "4", 1, 64, driver,
+          "Most batches in flight at one slot, reached by the shortest tasks only."),
+    flag(keys::security_insecure, "false", all,
+         "Whether addresses other than loopback may be used although the traffic is not encrypted."),
+    path(keys::security_secret_file, all,
+         "File of mode 0600 with the shared secret: a driver writes it where it is missing, its executors and clients "
+         "read it; not set: one in the run directory."),
+    time(keys::shutdown_grace, "1s", 0, all, "How long processes may take to end before they are killed."),
+    path(keys::storage_directory, executor,
+         "Where an executor keeps blocks that exceed its memory limit; not set: in the run directory."),
+    memory(keys::storage_memory_limit, "256m", 0, executor,
+           "Memory that an executor's blocks may take; what comes beyond goes to files."),
+    portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
+    time(keys::task_kill_grace, "500ms", 0, executor, "Time between SIGTERM and SIGKILL when a command is ended."),
+    count(keys::task_max_failures, "4", 1, 10'000, client, "How many failures of one task fail its job."),
+    memory(keys::task_max_inline_result, "1m", 0, executor,
+           "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),
+    family(keys::task_resource_amount, all,
+           "How much of a custom resource one task of the default profile takes, such as 1, 0.5 or 1/3."),
+    count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
+    time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
+    time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),
+};
+
+} // namespace
+
+std::span<const setting_schema> schema() { return entries; }
+
+} // namespace troupe

@@ -1,0 +1,346 @@
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <troupe/runtime/scheduling/state_machine.hpp>
+
+namespace troupe {
+
+dag_scheduler::dag_scheduler(options opts) : options_(opts), pool_(opts.matching) {}
+
+job_run* dag_scheduler::find_job(job_id id) {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() ? nullptr : &it->second;
+}
+
+stage_run* dag_scheduler::find_stage(stage_id id) {
+  const auto it = stages_.find(id);
+  if (it == stages_.end()) return nullptr;
+  return &find_job(it->second.first)->stages[it->second.second];
+}
+
+job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
+                                       const std::vector<resolved_profile>& profiles, time_point now,
+                                       effects::list& out) {
+  const job_id id{next_job_++};
+  auto& job = jobs_[id];
+  job.id = id;
+  job.spec = std::move(spec);
+  job.submitted = now;
+  out.push_back(
+      effects::publish{events::job_submitted{id, job.spec->name, static_cast<std::uint32_t>(job.spec->stages.size())}});
+  job.stages.reserve(job.spec->stages.size());
+  for (std::uint32_t i = 0; i < job.spec->stages.size(); ++i) {
+    const auto& what = job.spec->stages[i];
+    const auto& profile = profiles[what.profile];
+    shapes_.try_emplace(profile.shape, profile.content);
+    demand wanted{profile.profile, profile.shape, std::make_shared<const resource_profile>(profile.content),
+                  what.is_native() ? std::get<native_program>(what.program).build_id : std::string{}};
+    const stage_id stage{next_stage_++};
+    stages_.emplace(stage, std::pair{id, i});
+    job.stages.emplace_back(stage, id, i, what, pool_.intern(std::move(wanted)));
+    for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
+  }
+  job.stages.back().keeps_values = job.stages.back().spec->keep_results && !job.stages.back().spec->is_shuffle_map();
+  if (auto why = hopeless(job)) {
+    fail(job, std::move(*why), now, out);
+  } else {
+    ask_feasibility(job, now);
+    held_.insert(id);
+    admit(now, out);
+  }
+  schedule(now, out);
+  return id;
+}
+
+/// Starts the jobs that have heard whether their executors can be had, and those that have waited long enough.
+void dag_scheduler::admit(time_point now, effects::list& out) {
+  for (auto it = held_.begin(); it != held_.end();) {
+    auto& job = *find_job(*it);
+    if (!job.finished()) {
+      const bool wait =
+          now - job.submitted < options_.feasibility_wait &&
+          std::any_of(job.stages.begin(), job.stages.end(), [&](const stage_run& s) { return is_unanswered(job, s); });
+      if (wait) {
+        ++it;
+        continue;
+      }
+      job.unanswered.clear();
+      transition("job", job.state, job_state::running);
+      settle(job, now, out);
+    }
+    it = held_.erase(it);
+  }
+}
+
+bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_point now, effects::list& out) {
+  if (ended_.contains(id)) return true;
+  auto* job = find_job(id);
+  if (!job) return false;
+  if (!job->finished()) {
+    end(*job, job_state::cancelled, make_error(ec::cancelled, reason), now, out);
+    schedule(now, out);
+  }
+  return true;
+}
+
+void dag_scheduler::on_results_released(job_id id, time_point now, effects::list& out) {
+  const auto it = ended_.find(id);
+  if (it == ended_.end()) return;
+  forget(it->second.held, it->second.touched, now);
+  it->second.held.clear();
+  schedule(now, out);
+}
+
+void dag_scheduler::on_allocator_added(time_point now, effects::list& out) {
+  announced_shapes_.clear();
+  answers_.clear();
+  asked_.clear();
+  for (const auto id : held_)
+    for (const auto shape : find_job(id)->unanswered) ask(shape, now);
+  for (const auto& [d, since] : unsatisfied_) ask(pool_.demand_of(d).shape, now);
+  schedule(now, out);
+}
+
+void dag_scheduler::on_executor_added(const executor_info& info, time_point now, effects::list& out) {
+  if (const auto known = pool_.find(info.executor); known != no_executor) {
+    ++stale_;
+    if (pool_[known].info.epoch == info.epoch) return;
+    on_executor_gone(info.executor, pool_[known].info.epoch, "another incarnation took its place", true, now, out);
+  }
+  const auto e = pool_.add(info, now);
+  touch_idle(e, now);
+  out.push_back(effects::publish{events::executor_added{info}});
+  admit(now, out);
+  schedule(now, out);
+}
+
+void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
+                                     time_point now, effects::list& out) {
+  const auto e = pool_.find(id);
+  if (e == no_executor || pool_[e].info.epoch != epoch) {
+    ++stale_;
+    return;
+  }
+  out.push_back(effects::publish{events::executor_removed{id, cause, lost}});
+  std::set<job_id> hit;
+  std::vector<std::pair<job_id, error>> failed;
+  for (const auto lease_number : pool_[e].leases) {
+    auto& lease = *pool_.find_lease(lease_number);
+    // What ran when the executor died may have killed it; what only waited in its queue has not.
+    bool front = true;
+    for (const auto& run : lease.runs) {
+      auto* stage = find_stage(run.stage);
+      const auto attempt = run.attempt;
+      for (auto p = run.first; p < run.first + run.count; ++p) {
+        const bool first = std::exchange(front, false);
+        if (!stage || !stage->tasks.is_current(p, attempt, e)) continue;
+        auto& job = *find_job(stage->job);
+        hit.insert(job.id);
+        const bool blame =
+            stage->state != stage_state::complete && ((lost && first) || attempt >= task_set::free_attempts);
+        const auto failures = stage->tasks.requeue(p, blame);
+        if (blame) {
+          ++stage->failures;
+          out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, cause}});
+          if (failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
+            failed.emplace_back(
+                job.id,
+                make_error(ec::task_failed, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
+                                                "), partition " + std::to_string(p) + ", attempt " +
+                                                std::to_string(attempt) + ": its executor " + std::to_string(id.value) +
+                                                " on " + pool_[e].info.host + " was lost (" + cause +
+                                                ") while it ran; that was failure " + std::to_string(failures) +
+                                                " of " + std::to_string(job.spec->max_task_failures) + " allowed"));
+        }
+      }
+    }
+  }
+  const auto kept = std::move(pool_[e].kept);
+  for (const auto& [stage_number, partitions] : kept) {
+    auto* stage = find_stage(stage_number);
+    if (!stage) continue;
+    auto& job = *find_job(stage->job);
+    hit.insert(job.id);
+    for (const auto p : partitions)
+      if (stage->tasks.status_of(p) == task_set::status::done && stage->tasks.executor_of(p) == e)
+        lose_output(*stage, p, out);
+  }
+  idle_.erase(id);
+  drop_claims(e);
+  pool_.remove(e);
+  std::erase(dirty_, e);
+  for (auto& [job, why] : failed)
+    if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);
+  for (const auto job : hit)
+    if (auto* j = find_job(job); j && !j->finished()) settle(*j, now, out);
+  schedule(now, out);
+}
+
+/// Brings every stage of the job to the state that its inputs and its own tasks imply: needed stages whose inputs exist
+/// run, others wait. Called whenever a stage completed or lost something.
+void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
+  // A stage has to run when it lacks something and somebody below still needs it.
+  std::vector<bool> must_run(job.stages.size());
+  for (auto i = job.stages.size(); i-- > 0;) {
+    auto& stage = job.stages[i];
+    if (stage.tasks.complete()) continue;
+    must_run[i] = stage.children.empty() || std::any_of(stage.children.begin(), stage.children.end(),
+                                                        [&](std::uint32_t c) { return must_run[c]; });
+  }
+  for (std::size_t i = 0; i < job.stages.size(); ++i) {
+    auto& stage = job.stages[i];
+    if (!must_run[i]) {
+      // Complete, or lost something that nobody needs any more.
+      if (stage.state != stage_state::complete) complete(job, stage, now, out);
+      continue;
+    }
+    const bool inputs_exist =
+        std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(),
+                    [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
+    if (!inputs_exist) {
+      unready(stage);
+      if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
+    } else if (stage.state != stage_state::running) {
+      start(job, stage, now, out);
+    } else {
+      make_ready(stage);
+    }
+  }
+  const bool all_complete = std::all_of(job.stages.begin(), job.stages.end(),
+                                        [](const stage_run& s) { return s.state == stage_state::complete; });
+  if (all_complete) end(job, job_state::succeeded, {}, now, out);
+}
+
+void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effects::list& out) {
+  if (stage.was_submitted) ++stage.attempt;
+  stage.fetch_failed = false;
+  if (!stage.was_submitted) stage.started = now;
+  stage.was_submitted = true;
+  transition("stage", stage.state, stage_state::running);
+  stage.inputs = inputs_of(job, stage);
+  out.push_back(
+      effects::publish{events::stage_submitted{job.id, stage.id, stage.attempt, stage.spec->name,
+                                               pool_.demand_of(stage.demand).profile, stage.tasks.pending()}});
+  make_ready(stage);
+}
+
+void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {
+  unready(stage);
+  transition("stage", stage.state, stage_state::complete);
+  stage.ended = now;
+  stage.fetch_failures = 0;
+  out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, {}}});
+}
+
+void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list& out) {
+  end(job, job_state::failed, std::move(why), now, out);
+}
+
+void dag_scheduler::end(job_run& job, job_state state, error why, time_point now, effects::list& out) {
+  for (auto& stage : job.stages) {
+    unready(stage);
+    // Only a stage of a job that did not succeed is neither complete nor untouched.
+    if (!stage.was_submitted || stage.state == stage_state::complete) continue;
+    stage.ended = now;
+    transition("stage", stage.state, stage_state::failed);
+    out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, why}});
+  }
+  transition("job", job.state, state);
+  job.failure = why;
+  job.ended = now;
+  job_end message;
+  message.job = job.id;
+  message.failure = std::move(why);
+  ended_job rest;
+  auto& last = job.stages.back();
+  if (state == job_state::succeeded && last.keeps_values) {
+    if (last.has_values_elsewhere()) rest.held.push_back(last.id);
+    message.results = last.take_results();
+    message.result_bytes = message.results->values.data.size();
+    for (const auto& location : message.results->elsewhere) message.result_bytes += location.bytes;
+  }
+  message.progress = progress_of(job, now);
+  rest.progress = message.progress;
+  rest.touched = job.touched;
+  std::vector<stage_id> over;
+  for (const auto& stage : job.stages) {
+    stages_.erase(stage.id);
+    if (rest.held.empty() || stage.id != rest.held.front()) over.push_back(stage.id);
+    rest.placements.push_back(stage.placements());
+  }
+  forget(over, job.touched, now);
+  out.push_back(effects::publish{events::job_ended{job.id, job.state, job.failure}});
+  out.push_back(effects::complete_job{std::move(message)});
+  retain(job.id, std::move(rest), now);
+  // The job itself goes when the event has been dealt with: callers still hold references to it.
+  finished_.push_back(job.id);
+}
+
+/// Keeps what can still be asked of an ended job. Results that nobody has released yet are dropped last.
+void dag_scheduler::retain(job_id id, ended_job job, time_point now) {
+  ended_.emplace(id, std::move(job));
+  if (ended_.size() <= options_.retained_jobs) return;
+  auto oldest = std::find_if(ended_.begin(), ended_.end(), [](const auto& entry) { return entry.second.held.empty(); });
+  if (oldest == ended_.end()) oldest = ended_.begin();
+  forget(oldest->second.held, oldest->second.touched, now);
+  ended_.erase(oldest);
+}
+
+void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now) {
+  for (const auto executor : on) {
+    const auto e = pool_.find(executor);
+    if (e == no_executor) continue;
+    auto& record = pool_[e];
+    for (const auto stage : stages) {
+      if (record.installed.erase(stage) > 0) orders_for(e).removed_stages.push_back(stage);
+      record.kept.erase(stage);
+    }
+    touch_idle(e, now);
+  }
+}
+
+std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const stage_run& stage) const {
+  std::vector<shuffle_input> inputs;
+  for (const auto& dependency : stage.spec->dependencies) {
+    if (dependency.kind != dependency_kind::shuffle) continue;
+    const auto& parent = job.stages[dependency.stage];
+    shuffle_input input;
+    input.shuffle = parent.id;
+    input.endpoint_of_map.reserve(parent.tasks.size());
+    input.attempt_of_map.reserve(parent.tasks.size());
+    std::unordered_map<executor_index, std::uint32_t> position;
+    for (partition_index p = 0; p < parent.tasks.size(); ++p) {
+      const auto e = parent.tasks.executor_of(p);
+      const auto [it, added] = position.try_emplace(e, static_cast<std::uint32_t>(input.endpoints.size()));
+      if (added) {
+        auto endpoint = pool_[e].info.blocks;
+        endpoint.executor = pool_[e].info.executor;
+        endpoint.epoch = pool_[e].info.epoch;
+        input.endpoints.push_back(std::move(endpoint));
+      }
+      input.endpoint_of_map.push_back(it->second);
+      input.attempt_of_map.push_back(parent.tasks.attempt_of(p));
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_point now, effects::list& out) {
+  const auto e = pool_.find(id);
+  if (e == no_executor) return {true, false, "it is gone"};
+  auto& record = pool_[e];
+  if (record.in_flight > 0) return {false, false, std::to_string(record.in_flight) + " attempts run or wait there"};
+  if (record.status == executor_record::state::active) {
+    drop_claims(e);
+    pool_.drain(e);
+    load_due_ = true;
+  }
+  // Draining the last executor that satisfied a demand starts the clock of its time-out.
+  schedule(now, out);
+  return {true, !record.kept.empty(), {}};
+}
+
+} // namespace troupe

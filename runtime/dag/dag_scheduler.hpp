@@ -1,0 +1,196 @@
+#pragma once
+
+/// The deciding core of a session: jobs, stages, stage attempts, map outputs, executors, leases and placement, in one
+/// place so that there is one order of events (DESIGN section 3). It is fed inputs with the time and appends effects;
+/// it calls nobody. The same inputs always give the same effects.
+/// Owner: the dag_scheduler actor, a test, or the simulator. Not thread-safe.
+///
+/// Reviewer's check list: whatever is added per job must be gone when the job has ended (see `is_idle`), late messages
+/// must be counted and ignored, and no event may cost work in proportion to all tasks or all executors.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <troupe/runtime/dag/stage_run.hpp>
+#include <troupe/runtime/resources/resolved_profile.hpp>
+#include <troupe/runtime/scheduling/effects.hpp>
+#include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+class dag_scheduler {
+public:
+  struct options {
+    profile_matching matching = profile_matching::compatible;
+    std::uint32_t max_batch = 256;                       ///< most tasks in one batch
+    std::uint32_t window_batches = 4;                    ///< most batches in flight per lease, for the shortest tasks
+    duration queue_ahead = std::chrono::milliseconds{1}; ///< work queued per lease beyond the running task
+    duration long_task = std::chrono::milliseconds{10};  ///< nothing is queued ahead behind such tasks
+    duration infeasible_timeout = std::chrono::seconds{30};
+    std::uint32_t max_stage_attempts = 4;        ///< that missing map outputs may end, in a row
+    std::uint64_t max_result_bytes = 1ull << 30; ///< of one job, inline ones together
+    std::uint32_t retained_jobs = 100;           ///< ended jobs that can still be asked for
+    duration feasibility_wait =
+        std::chrono::seconds{2};                      ///< a job waits so long to hear whether its executors can be had
+    duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
+  };
+  explicit dag_scheduler(options opts);
+
+  /// Takes a job that has passed `validate`; `profiles` has one entry per profile of the job. The returned id names it
+  /// from now on. Its first task waits until it is known whether every executor that it needs can be had.
+  job_id on_job_submitted(std::shared_ptr<const job_spec> job, const std::vector<resolved_profile>& profiles,
+                          time_point now, effects::list& out);
+  /// Ends a job as cancelled; an ended or unknown one is left alone. What runs of it keeps its leases until the
+  /// executors have reported the end of every attempt. @returns whether the job exists.
+  bool on_job_cancelled(job_id job, const std::string& reason, time_point now, effects::list& out);
+  /// Drops what an ended job still keeps on executors.
+  void on_results_released(job_id job, time_point now, effects::list& out);
+  /// There is an allocator, perhaps another one: it hears of every shape anew, and of every open question.
+  void on_allocator_added(time_point now, effects::list& out);
+
+  void on_executor_added(const executor_info& info, time_point now, effects::list& out);
+  /// `lost`: it died or fell silent; else it left on purpose. An older incarnation is ignored.
+  void on_executor_gone(executor_id executor, incarnation epoch, const std::string& cause, bool lost, time_point now,
+                        effects::list& out);
+  void on_report(const executor_report& report, time_point now, effects::list& out);
+
+  struct release {
+    bool granted = false;
+    bool serving = false;
+    std::string reason;
+  };
+  /// May this executor be stopped? Granted only when nothing runs or is queued there; it is draining from then on.
+  release on_release_requested(executor_id executor, time_point now, effects::list& out);
+  /// The allocator's answer to ask_feasibility.
+  void on_feasibility(shape_id shape, const feasibility& answer, time_point now, effects::list& out);
+  /// What became of requested executors that will not register; kept for explanations.
+  void on_launch_failed(shape_id shape, const std::string& detail);
+  /// Time-outs and load reports. Call it a few times a second.
+  void on_tick(time_point now, effects::list& out);
+
+  std::optional<job_progress> progress(job_id job, time_point now) const;
+  std::vector<job_progress> all_progress(time_point now) const;
+  /// Accepted attempts of a job that runs or is retained.
+  std::optional<std::vector<task_placement>> placements(job_id job) const;
+  struct executor_view {
+    const executor_info* info;
+    bool draining;
+    std::uint32_t leases;
+    std::uint32_t running;
+    std::uint64_t tasks_done;
+  };
+  std::vector<executor_view> executors() const;
+  /// Messages that came late, twice, or from nobody.
+  std::uint64_t stale_messages() const noexcept { return stale_; }
+  /// True when no unfinished job, lease, or kept output is left.
+  bool is_idle() const;
+  /// The first broken cross-reference. For tests and debug builds.
+  std::optional<std::string> fault() const;
+  const executor_pool& pool() const noexcept { return pool_; }
+
+private:
+  /// Order of stages that compete: first job, first stage.
+  struct rank {
+    job_id job;
+    std::uint32_t index = 0;
+    auto operator<=>(const rank&) const = default;
+  };
+
+  job_run* find_job(job_id id);
+  stage_run* find_stage(stage_id id);
+
+  // dag_scheduler.cpp: jobs and stages
+  void admit(time_point now, effects::list& out);
+  void settle(job_run& job, time_point now, effects::list& out);
+  void start(job_run& job, stage_run& stage, time_point now, effects::list& out);
+  void complete(job_run& job, stage_run& stage, time_point now, effects::list& out);
+  void fail(job_run& job, error why, time_point now, effects::list& out);
+  void end(job_run& job, job_state state, error why, time_point now, effects::list& out);
+  void forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now);
+  void retain(job_id id, ended_job job, time_point now);
+  std::vector<shuffle_input> inputs_of(const job_run& job, const stage_run& stage) const;
+
+  // views.cpp: what is said about all this
+  job_progress progress_of(const job_run& job, time_point now) const;
+  std::string waiting_for(const job_run& job) const;
+  std::string waiting_for(const stage_run& stage) const;
+  std::optional<std::string> fault_of_tasks() const;
+
+  // outcomes.cpp: what executors say
+  void on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,
+                   effects::list& out);
+  bool on_success(job_run& job, stage_run& stage, const lease_record& lease,
+                  const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
+                  effects::list& out);
+  void on_failure(job_run& job, stage_run& stage, const lease_record& lease, const outcome_batch& batch,
+                  std::uint32_t i, const task_failure* detail, time_point now, effects::list& out);
+  bool on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch, const task_failure& detail,
+                        const std::string& where, time_point now, effects::list& out);
+  void on_refusal(executor_index e, const refusal& r, time_point now, effects::list& out);
+  void lose_output(stage_run& stage, partition_index partition, effects::list& out);
+
+  // placement.cpp: leases and batches
+  void schedule(time_point now, effects::list& out);
+  void fill(lease_record& lease, std::uint32_t cap);
+  void refill(lease_record& lease, time_point now, effects::list& out);
+  void grant(demand_index d, effects::list& out);
+  bool must_yield(const lease_record& lease, rank mine);
+  void claim_granted(demand_index d, executor_index e);
+  void drop_claims(executor_index e);
+  void drop_stale_claims();
+  std::uint64_t waiting_tasks(demand_index d) const;
+  std::uint32_t window_of(const stage_run& stage) const;
+  std::uint32_t window_of(const lease_record& lease, const stage_run& stage);
+  void make_ready(stage_run& stage);
+  void unready(stage_run& stage);
+  executor_orders& orders_for(executor_index e);
+  void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
+  void flush(effects::list& out);
+  void touch_idle(executor_index e, time_point now);
+
+  // demand.cpp: what waits for executors that are not there
+  void ask_feasibility(job_run& job, time_point now);
+  void ask(shape_id shape, time_point now);
+  bool is_unanswered(const job_run& job, const stage_run& stage) const;
+  std::optional<error> hopeless(const job_run& job) const;
+  void watch_unsatisfied(time_point now);
+  void report_load(time_point now, effects::list& out);
+
+  options options_;
+  executor_pool pool_;
+  std::map<job_id, job_run> jobs_;    ///< unfinished ones
+  std::map<job_id, ended_job> ended_; ///< the last ones that ended, and those whose results are still held
+  std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
+  std::map<demand_index, std::map<rank, stage_run*>> ready_;              ///< stages with pending tasks, by demand
+  std::set<job_id> held_; ///< accepted, and waiting to hear whether their executors can be had
+  std::map<shape_id, feasibility> answers_;
+  std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
+  std::vector<shape_id> questions_;                ///< to be asked in this event
+  std::map<demand_index, time_point> unsatisfied_; ///< ready demands that no executor satisfies, since when
+  std::map<shape_id, resource_profile> shapes_;
+  std::set<shape_id> announced_shapes_;
+  std::map<shape_id, std::string> launch_failures_;
+  /// Executors whose slots are kept for a demand of better rank, and how many slots it will find there.
+  struct claim {
+    std::map<executor_index, std::uint64_t> slots;
+    std::uint64_t total = 0;
+  };
+  std::map<demand_index, claim> claims_;
+  std::vector<job_id> finished_;      ///< ended in this event
+  std::vector<lease_id> refill_;      ///< leases with news in this event
+  std::vector<executor_index> dirty_; ///< executors with orders in this event
+  std::set<executor_id> idle_;        ///< without a lease
+  std::uint64_t load_number_ = 0;
+  bool load_due_ = false; ///< something in this event changes what the allocator should do
+  std::uint64_t next_job_ = 1;
+  std::uint64_t next_stage_ = 1;
+  std::uint64_t stale_ = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,253 @@
+// What executors report: ended attempts, refusals, missing inputs.
+
+#include <algorithm>
+#include <utility>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+namespace {
+
+/// Whether the columns have the lengths that they promise: nothing that came from outside is indexed before.
+bool is_consistent(const outcome_batch& batch) {
+  const auto fits = [&](std::size_t size) { return size == 0 || size == batch.count; };
+  return fits(batch.partitions.size()) && fits(batch.attempts.size()) && fits(batch.statuses.size());
+}
+
+} // namespace
+
+void dag_scheduler::on_report(const executor_report& report, time_point now, effects::list& out) {
+  const auto e = pool_.find(report.executor);
+  if (e == no_executor || pool_[e].info.epoch != report.epoch) {
+    ++stale_;
+    return;
+  }
+  for (const auto& r : report.refusals) on_refusal(e, r, now, out);
+  for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
+  schedule(now, out);
+}
+
+void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,
+                                effects::list& out) {
+  auto* lease = batch ? pool_.find_lease(batch->lease) : nullptr;
+  // A lease never has more in flight than its window, so a larger batch is forged or garbled.
+  const auto most = std::uint64_t{options_.max_batch} * options_.window_batches;
+  if (!lease || lease->executor != e || batch->count > most || !is_consistent(*batch)) {
+    ++stale_;
+    return;
+  }
+  auto& record = pool_[e];
+  // A stage of a job that has ended is unknown here: its attempts only give their places in the lease back.
+  auto* stage = find_stage(batch->stage);
+  auto* job = stage ? find_job(stage->job) : nullptr;
+  std::uint32_t succeeded = 0;
+  std::uint32_t failed = 0;
+  std::size_t next_failure = 0;
+  const bool was_complete = stage && stage->tasks.complete();
+  for (std::uint32_t i = 0; i < batch->count; ++i) {
+    const auto p = batch->partition(i);
+    const auto status = batch->status(i);
+    const task_failure* detail = nullptr;
+    if (status != task_status::succeeded && next_failure < batch->failures.size())
+      detail = &batch->failures[next_failure++];
+    // Late or repeated, unless this very attempt is in flight under this lease.
+    if (!lease->remove(batch->stage, p, batch->attempt(i))) {
+      ++stale_;
+      continue;
+    }
+    --record.in_flight;
+    if (!job || job->finished()) continue;
+    if (status == task_status::succeeded && on_success(*job, *stage, *lease, batch, i, now, out)) {
+      ++succeeded;
+    } else if (!job->finished()) {
+      ++failed;
+      if (status != task_status::succeeded) on_failure(*job, *stage, *lease, *batch, i, detail, now, out);
+    }
+  }
+  record.tasks_done += succeeded;
+  refill_.push_back(batch->lease);
+  if (!job || job->finished()) return;
+  if (succeeded + failed > 0) stage->measure(*batch);
+  if (succeeded > 0)
+    out.push_back(effects::publish{
+        events::tasks_succeeded{batch->stage, batch->lease, record.info.executor, succeeded, batch->partition(0)}});
+  // Something changed for the stages only when this one became complete or has tasks to run again.
+  if ((!was_complete && stage->tasks.complete()) || failed > 0) settle(*job, now, out);
+}
+
+/// @returns false when the attempt counts as failed after all.
+bool dag_scheduler::on_success(job_run& job, stage_run& stage, const lease_record& lease,
+                               const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
+                               effects::list& out) {
+  const auto p = batch->partition(i);
+  auto& executor = pool_[lease.executor];
+  const auto& column = batch->results;
+  const auto begin = i == 0 || i > column.size() ? 0 : column.ends[i - 1];
+  const bool present = i < column.size() && begin <= column.ends[i] && column.ends[i] <= column.data.size();
+  const auto entry = parse_result_entry(present ? column[i] : std::string_view{});
+  if (!entry || (entry->tag == result_tag::map_output) != stage.spec->is_shuffle_map()) {
+    // Never trusted: the attempt counts as failed.
+    task_failure why;
+    why.message = "executor " + std::to_string(executor.info.executor.value) + " reported a malformed result";
+    on_failure(job, stage, lease, *batch, i, &why, now, out);
+    return false;
+  }
+  stage.tasks.succeed(p);
+  stage.placed(p, lease, executor.info);
+  if (entry->tag == result_tag::map_output) {
+    executor.kept[stage.id].push_back(p);
+  } else if (!stage.keeps_values) {
+    // Nobody asks for it: what the executor still stores of it is worth nothing and goes with the stage.
+  } else if (entry->tag == result_tag::stored) {
+    executor.kept[stage.id].push_back(p);
+    result_location where;
+    where.partition = p;
+    where.attempt = batch->attempt(i);
+    where.stage = stage.id;
+    where.endpoint = executor.info.blocks;
+    where.endpoint.executor = executor.info.executor;
+    where.endpoint.epoch = executor.info.epoch;
+    where.bytes = entry->bytes;
+    stage.keep(std::move(where));
+  } else {
+    stage.keep(p, batch, i);
+    // Beyond 4 GiB the packed column could not name its ends.
+    const auto limit = std::min<std::uint64_t>(options_.max_result_bytes, 0xffff'ffff);
+    if (stage.value_bytes() > limit)
+      fail(job,
+           make_error(ec::overloaded, "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
+                                          "): its results are larger than " + std::to_string(limit) +
+                                          " bytes in total; save them from the tasks, reduce them first, or raise "
+                                          "troupe.driver.max-result-size"),
+           now, out);
+  }
+  return true;
+}
+
+void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_record& lease, const outcome_batch& batch,
+                               std::uint32_t i, const task_failure* detail, time_point now, effects::list& out) {
+  const auto p = batch.partition(i);
+  const auto attempt = batch.attempt(i);
+  auto status = batch.status(i);
+  if (status == task_status::succeeded) status = task_status::failed; // a malformed success
+  const auto& info = pool_[lease.executor].info;
+  const std::string message = detail ? detail->message : std::string{};
+  out.push_back(effects::publish{events::task_failed{stage.id, p, attempt, info.executor, status, message}});
+  const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
+                     std::to_string(p) + ", attempt " + std::to_string(attempt) + " on executor " +
+                     std::to_string(info.executor.value) + " (" + info.host + ")";
+  bool blame = status == task_status::failed || attempt >= task_set::free_attempts;
+  if (status == task_status::fetch_failed &&
+      (!detail || !on_fetch_failure(job, stage, batch, *detail, where, now, out)))
+    blame = true;
+  if (job.finished()) return;
+  // A stage whose output nobody needs any more cannot fail its job.
+  blame = blame && stage.state != stage_state::complete;
+  const auto failures = stage.tasks.requeue(p, blame);
+  if (blame || status == task_status::fetch_failed) ++stage.failures;
+  const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);
+  if (!blame || failures < allowed) return;
+  auto text = where + ", failure " + std::to_string(failures) + " of " + std::to_string(allowed) +
+              " allowed: " + (message.empty() ? std::string{to_string(status)} : message);
+  if (detail && !detail->stderr_tail.empty()) text += "\nlast lines of its standard error:\n" + detail->stderr_tail;
+  fail(job, make_error(ec::task_failed, std::move(text)), now, out);
+}
+
+/// An input of the attempt could not be had: the map output is given up, not the attempt blamed.
+/// @returns false when the attempt was never given such an input.
+bool dag_scheduler::on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch,
+                                     const task_failure& detail, const std::string& where, time_point now,
+                                     effects::list& out) {
+  if (batch.stage_attempt > stage.attempt) return false;
+  const bool current = batch.stage_attempt == stage.attempt;
+  const auto input = std::find_if(stage.inputs.begin(), stage.inputs.end(),
+                                  [&](const shuffle_input& known) { return known.shuffle == detail.shuffle; });
+  const auto p = detail.map_partition;
+  if (input == stage.inputs.end() || p >= input->attempt_of_map.size()) return false;
+  if (current && input->attempt_of_map[p] != detail.map_attempt) return false;
+  // Only an output that is still the accepted one is given up; the news may be older than its replacement.
+  auto& parent = *find_stage(detail.shuffle);
+  if (parent.tasks.status_of(p) != task_set::status::done || parent.tasks.attempt_of(p) != detail.map_attempt)
+    return true;
+  if (current && !std::exchange(stage.fetch_failed, true)) ++stage.fetch_failures;
+  if (stage.fetch_failures >= options_.max_stage_attempts) {
+    fail(job,
+         make_error(ec::fetch_failed, where + ": " + detail.message + "; inputs of this stage were missing in " +
+                                          std::to_string(stage.fetch_failures) +
+                                          " stage attempts in a row (troupe.scheduler.max-stage-attempts)"),
+         now, out);
+    return true;
+  }
+  if (stage.fetch_failures < 2) {
+    lose_output(parent, p, out);
+    return true;
+  }
+  // Once more: the executor, not one block, is at fault, and stage attempts must not be used up block by block.
+  auto& kept = pool_[parent.tasks.executor_of(p)].kept;
+  const auto all = std::move(kept[parent.id]);
+  kept.erase(parent.id);
+  for (const auto each : all) lose_output(parent, each, out);
+  return true;
+}
+
+/// @pre the output was accepted and is kept by a present executor
+void dag_scheduler::lose_output(stage_run& stage, partition_index partition, effects::list& out) {
+  auto& executor = pool_[stage.tasks.executor_of(partition)];
+  if (const auto it = executor.kept.find(stage.id); it != executor.kept.end()) {
+    std::erase(it->second, partition);
+    if (it->second.empty()) executor.kept.erase(it);
+  }
+  stage.drop_value(partition);
+  stage.tasks.invalidate(partition);
+  out.push_back(effects::publish{events::map_output_lost{stage.id, partition, executor.info.executor}});
+}
+
+void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point now, effects::list& out) {
+  auto* lease = pool_.find_lease(r.lease);
+  if (!lease || lease->executor != e || (!r.attempts.empty() && r.attempts.size() != r.partitions.size())) {
+    ++stale_;
+    return;
+  }
+  const auto d = lease->demand;
+  std::set<job_id> hit;
+  bool known = !r.stage; // a grant that was refused is not repeated late: its lease is gone then
+  const auto give_back = [&](stage_id id, partition_index p, attempt_number attempt) {
+    if (!lease->remove(id, p, attempt)) {
+      ++stale_;
+      return;
+    }
+    known = true;
+    --pool_[e].in_flight;
+    auto* stage = find_stage(id);
+    if (!stage) return;
+    stage->tasks.requeue(p, false);
+    hit.insert(stage->job);
+  };
+  for (std::size_t i = 0; i < r.partitions.size(); ++i)
+    give_back(r.stage, r.partitions[i], r.attempts.empty() ? 0 : r.attempts[i]);
+  if (!known) return;
+  out.push_back(effects::publish{events::lease_refused{r.lease, pool_[e].info.executor, r.reason}});
+  // The tasks go elsewhere.
+  if (r.build_mismatch) {
+    pool_.bar(e, d);
+    drop_claims(e);
+  } else {
+    pool_.mark_refused(e, d, now + options_.refusal_pause, r.reason);
+    drop_claims(e);
+  }
+  if (!r.stage) {
+    // The grant itself: nothing that was sent along with it has started, and there is nothing to give back there.
+    const auto runs = lease->runs;
+    for (const auto& run : runs)
+      for (auto p = run.first; p < run.first + run.count; ++p) give_back(run.stage, p, run.attempt);
+    drop_lease(*lease, false, now, out);
+  } else {
+    lease->draining = true;
+    refill_.push_back(r.lease);
+  }
+  for (const auto id : hit)
+    if (auto* job = find_job(id); job && !job->finished()) settle(*job, now, out);
+}
+
+} // namespace troupe

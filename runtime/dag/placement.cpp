@@ -1,0 +1,283 @@
+// Leases and batches: which executor gets which tasks, and how many at once.
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+void dag_scheduler::make_ready(stage_run& stage) {
+  if (stage.tasks.pending() == 0) return;
+  if (ready_[stage.demand].emplace(rank{stage.job, stage.index}, &stage).second) load_due_ = true;
+}
+
+void dag_scheduler::unready(stage_run& stage) {
+  const auto it = ready_.find(stage.demand);
+  if (it == ready_.end()) return;
+  it->second.erase({stage.job, stage.index});
+  if (it->second.empty()) ready_.erase(it);
+}
+
+executor_orders& dag_scheduler::orders_for(executor_index e) {
+  auto& orders = pool_[e].orders;
+  if (orders.empty()) dirty_.push_back(e);
+  return orders;
+}
+
+std::uint32_t dag_scheduler::window_of(const stage_run& stage) const {
+  // Nothing is known before the first outcome: one task at a time, so that long ones are spread evenly.
+  if (stage.mean_nanoseconds == 0) return 1;
+  const auto mean = stage.mean_nanoseconds;
+  if (mean > static_cast<std::uint64_t>(options_.long_task.count())) return 1;
+  const auto ahead = static_cast<std::uint64_t>(options_.queue_ahead.count()) / mean;
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(1 + ahead, std::uint64_t{options_.max_batch} * options_.window_batches));
+}
+
+/// The same for a lease that may have tasks of other stages in flight: nothing is queued behind long ones, and nothing
+/// behind what is being killed, of which nothing is known.
+std::uint32_t dag_scheduler::window_of(const lease_record& lease, const stage_run& stage) {
+  const auto window = window_of(stage);
+  if (lease.runs.empty() || lease.runs.front().stage == stage.id) return window;
+  const auto* first = find_stage(lease.runs.front().stage);
+  return first ? std::min(window, window_of(*first)) : 1;
+}
+
+std::uint64_t dag_scheduler::waiting_tasks(demand_index d) const {
+  std::uint64_t waiting = 0;
+  if (const auto it = ready_.find(d); it != ready_.end())
+    for (const auto& [r, stage] : it->second) waiting += stage->tasks.pending();
+  return waiting;
+}
+
+/// True when this lease has to make way: a stage of better rank waits, has room nowhere, and would have room here if
+/// leases of worse rank went. The executor is then kept for that stage until it has what it waits for.
+bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
+  const auto e = lease.executor;
+  const auto& record = pool_[e];
+  for (const auto& [d, stages] : ready_) {
+    if (d == lease.demand || !(stages.begin()->first < mine)) continue;
+    if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d)
+      continue;
+    const auto known = claims_.find(d);
+    auto elsewhere = known == claims_.end() ? 0 : known->second.total;
+    if (known != claims_.end())
+      if (const auto here = known->second.slots.find(e); here != known->second.slots.end()) elsewhere -= here->second;
+    const auto waiting = waiting_tasks(d);
+    if (waiting <= elsewhere) continue;
+    const auto wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(waiting - elsewhere, 1u << 30));
+    const auto& content = *pool_.demand_of(d).content;
+    auto book = record.book;
+    const auto give_back = [&](bool going) {
+      for (const auto id : record.leases) {
+        const auto& other = *pool_.find_lease(id);
+        const auto queue = ready_.find(other.demand);
+        const bool goes = other.draining || queue == ready_.end();
+        const bool worse = !goes && stages.begin()->first < queue->second.begin()->first;
+        // Cannot fail: the book gave exactly this.
+        if (going ? goes : worse) (void) book.release(other.holding);
+      }
+      return book.free_slots(content);
+    };
+    const auto coming = give_back(true);
+    if (coming >= wanted) continue;
+    const auto most = give_back(false);
+    if (most <= coming) continue;
+    auto& claimed = claims_[d];
+    auto& slots = claimed.slots[e];
+    claimed.total -= slots;
+    slots = static_cast<std::uint64_t>(std::min(most, wanted));
+    claimed.total += slots;
+    if (!record.reserved) pool_.reserve(e, d);
+    return true;
+  }
+  return false;
+}
+
+/// A slot that was waited for has come.
+void dag_scheduler::claim_granted(demand_index d, executor_index e) {
+  const auto known = claims_.find(d);
+  if (known == claims_.end()) return;
+  const auto here = known->second.slots.find(e);
+  if (here == known->second.slots.end()) return;
+  --known->second.total;
+  if (--here->second > 0) return;
+  known->second.slots.erase(here);
+  pool_.unreserve(e);
+  if (known->second.slots.empty()) claims_.erase(known);
+}
+
+void dag_scheduler::drop_claims(executor_index e) {
+  for (auto it = claims_.begin(); it != claims_.end();) {
+    if (const auto here = it->second.slots.find(e); here != it->second.slots.end()) {
+      it->second.total -= here->second;
+      it->second.slots.erase(here);
+      pool_.unreserve(e);
+    }
+    it = it->second.slots.empty() ? claims_.erase(it) : std::next(it);
+  }
+}
+
+/// Claims of demands that no longer wait. What they kept is free for others.
+void dag_scheduler::drop_stale_claims() {
+  for (auto it = claims_.begin(); it != claims_.end();) {
+    if (ready_.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    for (const auto& [e, slots] : it->second.slots) pool_.unreserve(e);
+    it = claims_.erase(it);
+  }
+}
+
+void dag_scheduler::fill(lease_record& lease, std::uint32_t cap) {
+  while (cap > 0) {
+    const auto it = ready_.find(lease.demand);
+    if (it == ready_.end()) return;
+    auto& stage = *it->second.begin()->second;
+    const auto window = window_of(lease, stage);
+    if (lease.in_flight >= window) return;
+    const auto most = std::min({window - lease.in_flight, cap, options_.max_batch});
+    auto& record = pool_[lease.executor];
+    auto& orders = orders_for(lease.executor);
+    task_batch batch;
+    const auto n = stage.tasks.take(most, lease.executor, batch);
+    if (n == 0) return;
+    batch.stage = stage.id;
+    batch.stage_attempt = stage.attempt;
+    batch.lease = lease.id;
+    batch.arguments = stage.spec->arguments;
+    batch.by_partition = true;
+    const auto known = record.installed.find(stage.id);
+    if (known == record.installed.end() || known->second != stage.attempt) {
+      stage_install install;
+      install.stage = stage.id;
+      install.stage_attempt = stage.attempt;
+      install.job = stage.job;
+      install.name = stage.spec->name;
+      install.tasks = stage.tasks.size();
+      install.buckets = stage.spec->buckets;
+      install.program = stage.program;
+      install.inputs = stage.inputs;
+      orders.installs.push_back(std::move(install));
+      record.installed[stage.id] = stage.attempt;
+      find_job(stage.job)->touched.insert(record.info.executor);
+    }
+    lease.add(batch);
+    record.in_flight += n;
+    orders.batches.push_back(std::move(batch));
+    if (stage.tasks.pending() == 0) unready(stage);
+    cap -= n;
+  }
+}
+
+/// Gives the lease's slot back; where `revoke`, the executor is told.
+void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out) {
+  const auto e = lease.executor;
+  const auto id = lease.id;
+  if (revoke) orders_for(e).revoked.push_back(id);
+  pool_.release(id);
+  out.push_back(effects::publish{events::lease_released{id, pool_[e].info.executor}});
+  touch_idle(e, now);
+}
+
+/// A lease with news gets more work, or goes back to the pool.
+void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& out) {
+  const auto it = ready_.find(lease.demand);
+  if (it != ready_.end() && !lease.draining) {
+    const auto& [mine, stage] = *it->second.begin();
+    if (must_yield(lease, mine)) {
+      lease.draining = true;
+    } else {
+      const auto window = window_of(lease, *stage);
+      const auto space = window > lease.in_flight ? window - lease.in_flight : 0;
+      // Few large batches rather than many small ones; near the end the rest is shared out evenly.
+      if (lease.in_flight == 0 || space >= options_.max_batch || 2 * space >= window) {
+        const auto leases = std::max<std::uint64_t>(1, pool_.leases_of(lease.demand));
+        const std::uint64_t worthwhile = 100'000 / std::max<std::uint64_t>(1, stage->mean_nanoseconds);
+        const auto fair = std::max((waiting_tasks(lease.demand) + leases - 1) / leases, worthwhile);
+        fill(lease, static_cast<std::uint32_t>(std::min<std::uint64_t>(fair, space)));
+      }
+    }
+  }
+  if (lease.in_flight == 0) drop_lease(lease, true, now, out);
+}
+
+/// New leases for what waits of one demand, as far as there is room, and an even share of the tasks for each.
+void dag_scheduler::grant(demand_index d, effects::list& out) {
+  const auto waiting = waiting_tasks(d);
+  std::vector<lease_id> fresh;
+  while (fresh.size() < waiting && pool_.has_room(d)) {
+    auto* lease = pool_.grant(d);
+    if (!lease) break;
+    fresh.push_back(lease->id);
+    claim_granted(d, lease->executor);
+    const auto& what = pool_.demand_of(d);
+    idle_.erase(pool_[lease->executor].info.executor);
+    orders_for(lease->executor).grants.push_back({lease->id, what.content, lease->holding});
+    out.push_back(effects::publish{
+        events::lease_granted{lease->id, pool_[lease->executor].info.executor, what.profile, lease->holding}});
+  }
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const auto left = fresh.size() - i;
+    const auto share = (waiting_tasks(d) + left - 1) / left;
+    fill(*pool_.find_lease(fresh[i]),
+         static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())));
+  }
+}
+
+void dag_scheduler::schedule(time_point now, effects::list& out) {
+  const auto refills = std::exchange(refill_, {});
+  for (const auto id : refills)
+    if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);
+  drop_stale_claims();
+  // Best rank first.
+  std::vector<std::pair<rank, demand_index>> order;
+  order.reserve(ready_.size());
+  for (const auto& [d, stages] : ready_)
+    if (pool_.has_room(d)) order.emplace_back(stages.begin()->first, d);
+  std::sort(order.begin(), order.end());
+  for (const auto& [r, d] : order) grant(d, out);
+  drop_stale_claims();
+  watch_unsatisfied(now);
+  flush(out);
+  // Who waits for room waits for the allocator: it hears at once, not at the next tick.
+  if (load_due_ && !ready_.empty()) report_load(now, out);
+  load_due_ = false;
+  for (const auto id : finished_) {
+    held_.erase(id);
+    jobs_.erase(id);
+  }
+  finished_.clear();
+}
+
+void dag_scheduler::flush(effects::list& out) {
+  if (!questions_.empty()) {
+    effects::ask_feasibility question;
+    for (const auto shape : questions_) question.shapes.push_back({shape, shapes_.at(shape)});
+    questions_.clear();
+    out.push_back(std::move(question));
+  }
+  for (const auto e : dirty_) {
+    auto& record = pool_[e];
+    if (record.orders.empty()) continue;
+    record.orders.epoch = record.info.epoch;
+    record.orders.sequence = ++record.sequence;
+    out.push_back(effects::send_orders{record.info.executor, std::move(record.orders)});
+    record.orders = {};
+  }
+  dirty_.clear();
+}
+
+void dag_scheduler::touch_idle(executor_index e, time_point now) {
+  auto& record = pool_[e];
+  if (!record.leases.empty()) {
+    idle_.erase(record.info.executor);
+    return;
+  }
+  if (idle_.insert(record.info.executor).second) record.idle_since = now;
+}
+
+} // namespace troupe

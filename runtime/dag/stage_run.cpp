@@ -1,0 +1,110 @@
+#include <troupe/runtime/dag/stage_run.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace troupe {
+
+result<result_entry> parse_result_entry(std::string_view entry) {
+  if (entry.empty()) return make_error(ec::malformed, "a result entry is empty");
+  const auto tag = static_cast<unsigned char>(entry[0]);
+  const auto rest = entry.substr(1);
+  if (tag == 0) return result_entry{result_tag::value, rest, rest.size()};
+  if (tag > 2 || rest.size() != 8) return make_error(ec::malformed, "a result entry has an unknown form");
+  std::uint64_t bytes = 0;
+  for (int i = 7; i >= 0; --i) bytes = bytes << 8 | static_cast<unsigned char>(rest[static_cast<std::size_t>(i)]);
+  return result_entry{tag == 1 ? result_tag::stored : result_tag::map_output, {}, bytes};
+}
+
+stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, const stage_spec& what,
+                     demand_index of_demand)
+  : id(stage), job(of_job), index(position), spec(&what), demand(of_demand), tasks(what.tasks), placed_(what.tasks) {
+  program = std::make_shared<const std::variant<native_program, command_program>>(what.program);
+}
+
+void stage_run::measure(const outcome_batch& batch) {
+  run_nanoseconds += batch.run_nanoseconds;
+  cpu_nanoseconds += batch.cpu_nanoseconds;
+  peak_memory = std::max(peak_memory, batch.peak_memory);
+  output_bytes += batch.output_bytes;
+  if (batch.count == 0) return;
+  // A large batch says more than a single task. What an executor claims is capped so that no sum can overflow.
+  constexpr std::uint64_t longest = 1'000'000'000'000'000; // eleven days
+  constexpr std::uint64_t memory = 3;
+  const auto mean = std::clamp<std::uint64_t>(batch.run_nanoseconds / batch.count, 1, longest);
+  const auto weight = std::min<std::uint64_t>(batch.count, 256);
+  mean_nanoseconds = mean_nanoseconds == 0
+                         ? mean
+                         : std::max<std::uint64_t>(1, (memory * mean_nanoseconds + weight * mean) / (memory + weight));
+}
+
+void stage_run::placed(partition_index partition, const lease_record& lease, const executor_info& info) {
+  if (last_place_.first != lease.id) {
+    const auto [it, added] = place_of_lease_.try_emplace(lease.id, static_cast<std::uint32_t>(places_.size()));
+    if (added) places_.push_back({info.executor, info.host, lease.holding});
+    last_place_ = *it;
+  }
+  placed_[partition] = last_place_.second + 1;
+}
+
+stage_placements stage_run::placements() const {
+  stage_placements out{id, places_};
+  for (partition_index p = 0; p < placed_.size(); ++p)
+    if (placed_[p] != 0 && tasks.status_of(p) == task_set::status::done)
+      out.add(p, tasks.attempt_of(p), placed_[p] - 1);
+  return out;
+}
+
+void stage_placements::add(partition_index partition, attempt_number attempt, std::uint32_t position) {
+  if (!runs_.empty()) {
+    auto& last = runs_.back();
+    if (last.first + last.count == partition && last.attempt == attempt && last.position == position) {
+      ++last.count;
+      return;
+    }
+  }
+  runs_.push_back({partition, 1, attempt, position});
+}
+
+void stage_placements::append_to(std::vector<task_placement>& out) const {
+  for (const auto& r : runs_) {
+    const auto& where = places_[r.position];
+    out.push_back({stage_, r.first, r.count, r.attempt, where.executor, where.host, where.holding});
+  }
+}
+
+std::uint32_t stage_run::executors_used() const {
+  std::set<executor_id> used;
+  for (const auto& p : places_) used.insert(p.executor);
+  return static_cast<std::uint32_t>(used.size());
+}
+
+void stage_run::keep(partition_index partition, const std::shared_ptr<const outcome_batch>& batch,
+                     std::uint32_t entry) {
+  if (values_.empty()) values_.resize(tasks.size());
+  if (batches_.empty() || batches_.back() != batch) batches_.push_back(batch);
+  value_bytes_ += batch->results[entry].size() - 1; // without the tag
+  values_[partition] = {static_cast<std::uint32_t>(batches_.size()), entry};
+}
+
+std::shared_ptr<const job_results> stage_run::take_results() {
+  auto out = std::make_shared<job_results>();
+  out->values.ends.reserve(tasks.size());
+  std::size_t total = 0;
+  for (const auto& v : values_)
+    if (v.batch != 0) total += batches_[v.batch - 1]->results[v.entry].size();
+  out->values.data.reserve(total);
+  for (partition_index p = 0; p < tasks.size(); ++p) {
+    const auto ref = values_.empty() ? value_ref{} : values_[p];
+    if (elsewhere_.contains(p) || ref.batch == 0)
+      out->values.push_back({});
+    else
+      out->values.push_back(batches_[ref.batch - 1]->results[ref.entry].substr(1)); // without the tag
+  }
+  for (const auto& [p, location] : elsewhere_) out->elsewhere.push_back(location);
+  batches_.clear();
+  values_.clear();
+  return out;
+}
+
+} // namespace troupe

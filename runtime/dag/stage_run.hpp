@@ -1,0 +1,161 @@
+#pragma once
+
+/// One stage and one job in execution. Owner: the dag scheduler. Plain data with the few operations that keep it
+/// consistent; not thread-safe.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/runtime/scheduling/job_status.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/scheduling/task_set.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+/// What the first byte of a result entry says (see outcome_batch::results).
+enum class result_tag : std::uint8_t {
+  value = 0,      ///< the value follows
+  stored = 1,     ///< u64 size follows; the value is a block of the executor
+  map_output = 2, ///< u64 total size follows
+};
+/// A result entry taken apart.
+struct result_entry {
+  result_tag tag = result_tag::value;
+  std::string_view value;
+  std::uint64_t bytes = 0;
+};
+/// Error malformed when the entry follows no form.
+result<result_entry> parse_result_entry(std::string_view entry);
+
+/// Which attempts of a stage were accepted where; compact, since it is retained after the job's end.
+class stage_placements {
+public:
+  struct place {
+    executor_id executor;
+    std::string host;
+    allotment holding;
+  };
+  explicit stage_placements(stage_id stage, std::vector<place> places) : stage_(stage), places_(std::move(places)) {}
+
+  /// @pre ascending partitions; `position` is that of a place
+  void add(partition_index partition, attempt_number attempt, std::uint32_t position);
+  /// Appends one entry per run of neighbours, ascending partitions.
+  void append_to(std::vector<task_placement>& out) const;
+
+private:
+  struct run {
+    partition_index first = 0;
+    std::uint32_t count = 0;
+    attempt_number attempt = 0;
+    std::uint32_t position = 0;
+  };
+  stage_id stage_;
+  std::vector<place> places_;
+  std::vector<run> runs_;
+};
+
+class stage_run {
+public:
+  stage_run(stage_id id, job_id job, std::uint32_t index, const stage_spec& spec, demand_index demand);
+
+  stage_id id;
+  job_id job;
+  std::uint32_t index;    ///< in job_spec::stages
+  const stage_spec* spec; ///< owned by the job
+  demand_index demand;
+  std::shared_ptr<const std::variant<native_program, command_program>> program;
+
+  stage_state state = stage_state::waiting;
+  attempt_number attempt = 0;
+  bool was_submitted = false;
+  std::uint32_t fetch_failures = 0; ///< stage attempts in a row that a missing map output ended
+  bool fetch_failed = false;        ///< this stage attempt is among them
+  task_set tasks;
+  std::vector<shuffle_input> inputs;   ///< as of `attempt`
+  std::vector<std::uint32_t> children; ///< indices of stages that depend on this one
+  bool keeps_values = false;           ///< its results go to the submitter
+
+  /// Mean wall time of one attempt so far; 0 before the first outcome.
+  std::uint64_t mean_nanoseconds = 0;
+  std::uint32_t failures = 0;
+  std::uint64_t run_nanoseconds = 0;
+  std::uint64_t cpu_nanoseconds = 0;
+  std::uint64_t peak_memory = 0;
+  std::uint64_t output_bytes = 0;
+  time_point started{};
+  time_point ended{};
+
+  /// Adds the measurements of a batch with at least one attempt that counts.
+  void measure(const outcome_batch& batch);
+
+  /// Remembers that the accepted attempt of `partition` ran under `lease`.
+  void placed(partition_index partition, const lease_record& lease, const executor_info& info);
+  /// Accepted attempts.
+  stage_placements placements() const;
+  std::uint32_t executors_used() const;
+
+  /// Bytes of the values that came with outcomes.
+  std::uint64_t value_bytes() const noexcept { return value_bytes_; }
+  /// Remembers an accepted value. @pre keeps_values
+  void keep(partition_index partition, const std::shared_ptr<const outcome_batch>& batch, std::uint32_t entry);
+  /// Remembers an accepted value that stayed where it was made.
+  void keep(result_location location) { elsewhere_[location.partition] = std::move(location); }
+  void drop_value(partition_index partition) { elsewhere_.erase(partition); }
+  /// All values in partition order. @pre tasks.complete()
+  std::shared_ptr<const job_results> take_results();
+  bool has_values_elsewhere() const noexcept { return !elsewhere_.empty(); }
+
+private:
+  struct value_ref {
+    std::uint32_t batch = 0;
+    std::uint32_t entry = 0;
+  };
+
+public:
+  /// Memory that the stage itself needs for a task besides its record.
+  static constexpr std::size_t bytes_per_task = sizeof(std::uint32_t) + sizeof(value_ref);
+
+private:
+  std::vector<stage_placements::place> places_; ///< one per lease that ran a task of this stage
+  std::unordered_map<lease_id, std::uint32_t> place_of_lease_;
+  std::pair<lease_id, std::uint32_t> last_place_; ///< of the lease asked for last: outcomes come in batches
+  std::uint64_t value_bytes_ = 0;
+  std::vector<std::uint32_t> placed_; ///< per partition, index in places_ + 1
+  std::vector<std::shared_ptr<const outcome_batch>> batches_;
+  std::vector<value_ref> values_;
+  std::map<partition_index, result_location> elsewhere_;
+};
+
+struct job_run {
+  job_id id;
+  std::shared_ptr<const job_spec> spec;
+  job_state state = job_state::accepted;
+  error failure;
+  std::vector<stage_run> stages;
+  std::set<executor_id> touched; ///< executors that know a stage of it
+  std::set<shape_id> unanswered; ///< whether these can be had is being asked; nothing starts before
+  time_point submitted{};
+  time_point ended{};
+
+  bool finished() const noexcept { return state > job_state::running; }
+};
+
+/// What is kept of a job after its end.
+struct ended_job {
+  job_progress progress;
+  std::vector<stage_placements> placements;
+  std::vector<stage_id> held;    ///< stages whose results are still on executors, until they are released
+  std::set<executor_id> touched; ///< executors that know these stages
+};
+
+} // namespace troupe

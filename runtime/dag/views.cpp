@@ -1,0 +1,194 @@
+// What the dag scheduler tells those who ask: progress, placements, reasons, and whether it is consistent.
+
+#include <algorithm>
+#include <utility>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+std::optional<std::vector<task_placement>> dag_scheduler::placements(job_id id) const {
+  std::vector<task_placement> all;
+  if (const auto old = ended_.find(id); old != ended_.end()) {
+    for (const auto& stage : old->second.placements) stage.append_to(all);
+    return all;
+  }
+  const auto it = jobs_.find(id);
+  if (it == jobs_.end()) return std::nullopt;
+  for (const auto& stage : it->second.stages) stage.placements().append_to(all);
+  return all;
+}
+
+std::vector<dag_scheduler::executor_view> dag_scheduler::executors() const {
+  std::vector<executor_view> views;
+  for (const auto& [id, e] : pool_.all()) {
+    const auto& r = pool_[e];
+    views.push_back({&r.info, r.status == executor_record::state::draining, static_cast<std::uint32_t>(r.leases.size()),
+                     r.in_flight, r.tasks_done});
+  }
+  return views;
+}
+
+std::optional<job_progress> dag_scheduler::progress(job_id id, time_point now) const {
+  if (const auto it = ended_.find(id); it != ended_.end()) return it->second.progress;
+  const auto it = jobs_.find(id);
+  if (it == jobs_.end()) return std::nullopt;
+  return progress_of(it->second, now);
+}
+
+std::vector<job_progress> dag_scheduler::all_progress(time_point now) const {
+  std::vector<job_progress> all;
+  for (const auto& [id, job] : ended_) all.push_back(job.progress);
+  for (const auto& [id, job] : jobs_) all.push_back(progress_of(job, now));
+  return all;
+}
+
+job_progress dag_scheduler::progress_of(const job_run& job, time_point now) const {
+  const auto nanoseconds = [](duration d) { return static_cast<std::uint64_t>(std::max<std::int64_t>(0, d.count())); };
+  job_progress p;
+  p.job = job.id;
+  p.name = job.spec->name;
+  p.state = job.state;
+  p.wall_nanoseconds = nanoseconds((job.finished() ? job.ended : now) - job.submitted);
+  bool running = false;
+  for (const auto& stage : job.stages) {
+    stage_progress s;
+    s.stage = stage.id;
+    s.name = stage.spec->name;
+    const auto& demand = pool_.demand_of(stage.demand);
+    s.profile_number = demand.profile;
+    s.profile = demand.profile == default_profile_id ? "default" : to_string(*demand.content);
+    s.state = stage.state;
+    s.attempt = stage.attempt;
+    s.tasks = stage.tasks.size();
+    s.running = job.finished() ? 0 : stage.tasks.running();
+    s.done = stage.tasks.done();
+    s.failures = stage.failures;
+    s.executors = stage.executors_used();
+    s.run_nanoseconds = stage.run_nanoseconds;
+    s.cpu_nanoseconds = stage.cpu_nanoseconds;
+    s.peak_memory = stage.peak_memory;
+    s.output_bytes = stage.output_bytes;
+    if (stage.was_submitted)
+      s.wall_nanoseconds =
+          nanoseconds((stage.state == stage_state::complete || job.finished() ? stage.ended : now) - stage.started);
+    running = running || s.running > 0;
+    p.stages.push_back(std::move(s));
+  }
+  if (!job.finished() && !running) p.waiting_for = waiting_for(job);
+  return p;
+}
+
+std::string dag_scheduler::waiting_for(const job_run& job) const {
+  if (job.state == job_state::accepted)
+    for (const auto& stage : job.stages)
+      if (is_unanswered(job, stage))
+        return "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
+               "): asking whether an executor for its profile can be had (" +
+               to_string(*pool_.demand_of(stage.demand).content) + ")";
+  for (const auto& stage : job.stages)
+    if (stage.state == stage_state::running && stage.tasks.pending() > 0) return waiting_for(stage);
+  return {};
+}
+
+std::string dag_scheduler::waiting_for(const stage_run& stage) const {
+  const auto prefix = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): ";
+  if (const auto fit = pool_.satisfying(stage.demand); fit > 0) {
+    const auto reason = pool_.refusal_of(stage.demand);
+    return prefix +
+           (fit == 1 ? "the one executor that fits is busy"
+                     : "the " + std::to_string(fit) + " executors that fit are busy") +
+           (reason ? " or has refused it (" + *reason + ")" : "");
+  }
+  const auto& demand = pool_.demand_of(stage.demand);
+  auto text = prefix + "no executor satisfies its profile (" + to_string(*demand.content) + ")";
+  if (const auto nearest = pool_.nearest(stage.demand)) {
+    const auto& info = pool_[nearest->executor].info;
+    text += "; the nearest, executor " + std::to_string(info.executor.value) + " on " + info.host;
+    const char* comma = ", ";
+    for (const auto& lack : nearest->lacks) text += std::exchange(comma, " and ") + to_string(lack);
+    if (!nearest->other.empty()) text += comma + nearest->other;
+  } else {
+    text += "; there is no executor yet";
+  }
+  if (const auto it = launch_failures_.find(demand.shape); it != launch_failures_.end())
+    text += "; the last one that was started for it: " + it->second;
+  return text;
+}
+
+bool dag_scheduler::is_idle() const {
+  for (const auto& [id, job] : ended_)
+    if (!job.held.empty()) return false;
+  for (const auto& [id, e] : pool_.all())
+    if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
+  return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && claims_.empty() &&
+         unsatisfied_.empty() && pool_.lease_count() == 0;
+}
+
+std::optional<std::string> dag_scheduler::fault() const {
+  if (auto f = pool_.fault()) return f;
+  for (const auto& [id, e] : pool_.all())
+    if (pool_[e].leases.empty() != idle_.contains(id))
+      return "executor " + std::to_string(id.value) + " is wrongly listed as idle or busy";
+  if (idle_.size() > pool_.all().size()) return "an executor that is gone is listed as idle";
+  if (auto f = fault_of_tasks()) return f;
+  for (const auto& [d, stages] : ready_) {
+    if (stages.empty()) return "a demand is ready without a stage";
+    for (const auto& [r, stage] : stages) {
+      if (stage->state != stage_state::running) return "a stage that does not run is ready";
+      if (stage->tasks.pending() == 0) return "a stage without pending tasks is ready";
+      if (stage->demand != d) return "a stage is ready under another demand";
+    }
+  }
+  for (const auto& [id, where] : stages_) {
+    const auto it = jobs_.find(where.first);
+    if (it == jobs_.end() || it->second.finished()) return "a stage of an ended job is still known";
+    const auto& stage = it->second.stages[where.second];
+    if (stage.state == stage_state::running && stage.tasks.pending() > 0) {
+      const auto d = ready_.find(stage.demand);
+      if (d == ready_.end() || !d->second.contains({stage.job, stage.index})) return "a running stage is not ready";
+    }
+  }
+  return std::nullopt;
+}
+
+/// Tasks that run are exactly those that leases hold; map outputs that exist are exactly those that executors keep.
+std::optional<std::string> dag_scheduler::fault_of_tasks() const {
+  std::unordered_map<stage_id, std::uint32_t> running;
+  std::unordered_map<stage_id, std::uint32_t> kept;
+  const auto known = [&](stage_id id) -> const stage_run* {
+    const auto it = stages_.find(id);
+    return it == stages_.end() ? nullptr : &jobs_.at(it->second.first).stages[it->second.second];
+  };
+  for (const auto& [id, e] : pool_.all()) {
+    const auto& record = pool_[e];
+    for (const auto lease : record.leases) {
+      const auto& what = *pool_.find_lease(lease);
+      if (what.in_flight == 0) return "lease " + std::to_string(lease.value) + " holds a slot and has no task";
+      for (const auto& run : what.runs) {
+        const auto* stage = known(run.stage);
+        if (!stage) continue;
+        running[run.stage] += run.count;
+        for (auto p = run.first; p < run.first + run.count; ++p)
+          if (!stage->tasks.is_current(p, run.attempt, e)) return "a lease holds an attempt that does not run there";
+      }
+    }
+    for (const auto& [stage_number, partitions] : record.kept) {
+      const auto* stage = known(stage_number);
+      if (!stage) continue;
+      kept[stage_number] += static_cast<std::uint32_t>(partitions.size());
+      for (const auto p : partitions)
+        if (stage->tasks.status_of(p) != task_set::status::done || stage->tasks.executor_of(p) != e)
+          return "executor " + std::to_string(id.value) + " keeps an output that was not accepted from it";
+    }
+  }
+  for (const auto& [id, where] : stages_) {
+    const auto& stage = *known(id);
+    if (auto f = stage.tasks.fault()) return f;
+    if (stage.tasks.running() != running[id]) return "a running task belongs to no lease";
+    if (stage.spec->is_shuffle_map() && stage.tasks.done() != kept[id]) return "a map output is kept nowhere";
+  }
+  return std::nullopt;
+}
+
+} // namespace troupe

@@ -1,0 +1,125 @@
+#pragma once
+
+/// The history of a session as facts: plain values, in the order in which the owner of the state decided them.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/scheduling/job_status.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+
+namespace troupe::events {
+
+struct profile_added {
+  profile_id profile;
+  resource_profile content;
+  bool operator==(const profile_added&) const = default;
+};
+struct job_submitted {
+  job_id job;
+  std::string name;
+  std::uint32_t stages = 0;
+  bool operator==(const job_submitted&) const = default;
+};
+struct job_ended {
+  job_id job;
+  job_state state = job_state::succeeded;
+  error failure;
+  bool operator==(const job_ended&) const = default;
+};
+struct stage_submitted {
+  job_id job;
+  stage_id stage;
+  attempt_number attempt = 0;
+  std::string name;
+  profile_id profile;
+  std::uint32_t tasks = 0;
+  bool operator==(const stage_submitted&) const = default;
+};
+struct stage_completed {
+  job_id job;
+  stage_id stage;
+  attempt_number attempt = 0;
+  error failure;
+  bool operator==(const stage_completed&) const = default;
+};
+struct lease_granted {
+  lease_id lease;
+  executor_id executor;
+  profile_id profile;
+  allotment holding;
+  bool operator==(const lease_granted&) const = default;
+};
+struct lease_released {
+  lease_id lease;
+  executor_id executor;
+  bool operator==(const lease_released&) const = default;
+};
+struct lease_refused {
+  lease_id lease;
+  executor_id executor;
+  std::string reason;
+  bool operator==(const lease_refused&) const = default;
+};
+/// Attempts of one batch that ended well; one event per batch, never per task.
+struct tasks_succeeded {
+  stage_id stage;
+  lease_id lease;
+  executor_id executor;
+  std::uint32_t count = 0;
+  partition_index first = 0;
+  bool operator==(const tasks_succeeded&) const = default;
+};
+struct task_failed {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  executor_id executor;
+  task_status status = task_status::failed;
+  std::string message;
+  bool operator==(const task_failed&) const = default;
+};
+struct executor_requested {
+  request_id request;
+  shape_id shape;
+  std::string profile;
+  bool operator==(const executor_requested&) const = default;
+};
+struct executor_added {
+  executor_info info;
+  bool operator==(const executor_added&) const = default;
+};
+struct executor_removed {
+  executor_id executor;
+  std::string cause;
+  bool lost = false;
+  bool operator==(const executor_removed&) const = default;
+};
+struct map_output_lost {
+  stage_id stage;
+  partition_index partition = 0;
+  executor_id executor;
+  bool operator==(const map_output_lost&) const = default;
+};
+
+using any = std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
+                         lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested,
+                         executor_added, executor_removed, map_output_lost>;
+
+/// The event's name, in kebab-case: `stage-submitted`.
+std::string_view name_of(const any& event) noexcept;
+
+/// An event with its place in the history.
+struct record {
+  std::uint64_t number = 0;          ///< from 1, without gaps
+  std::int64_t unix_nanoseconds = 0; ///< wall clock at the owner when it was decided
+  any content;
+  bool operator==(const record&) const = default;
+};
+
+} // namespace troupe::events

@@ -1,0 +1,196 @@
+#include <troupe/runtime/execution/child_process.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+#include <troupe/runtime/execution/pidfd.hpp>
+#include <troupe/runtime/execution/process_memory.hpp>
+
+namespace troupe {
+
+namespace {
+
+/// A running child's memory is looked at after so long, then twice as long …, to the longest.
+constexpr duration first_look = std::chrono::milliseconds{5};
+constexpr duration longest_look = std::chrono::seconds{1};
+
+class scoped_fd {
+public:
+  explicit scoped_fd(int fd = -1) : fd_(fd) {}
+  scoped_fd(const scoped_fd&) = delete;
+  scoped_fd& operator=(const scoped_fd&) = delete;
+  ~scoped_fd() { reset(); }
+  void reset() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+  int get() const noexcept { return fd_; }
+
+private:
+  int fd_;
+};
+
+/// All that the child needs between its start and the new program, prepared beforehand.
+struct launch {
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  const char* directory;
+  int in, out, err;
+  int report; ///< write end of a pipe that the new program does not see: errno of what failed
+  pid_t parent;
+};
+
+/// The child's own code: system calls only, since it shares the memory of this multi-threaded process, which is
+/// stopped in vfork meanwhile.
+[[noreturn]] void become(const launch& l) {
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; ++s) ::sigaction(s, &by_default, nullptr);
+  // Killed with this process, however that ends; if it has ended already, nobody will send the signal.
+  bool good = ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == l.parent;
+  good = good && ::setsid() >= 0 && ::chdir(l.directory) == 0;
+  good = good && ::dup2(l.in, 0) >= 0 && ::dup2(l.out, 1) >= 0 && ::dup2(l.err, 2) >= 0;
+  // Whatever descriptors this process has open without close-on-exec.
+  good = good && ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) == 0;
+  if (good) {
+    sigset_t none;
+    sigemptyset(&none);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    ::execve(l.program, l.arguments, l.environment);
+  }
+  const int code = errno;
+  [[maybe_unused]] const auto n = ::write(l.report, &code, sizeof code);
+  ::_exit(127);
+}
+
+/// vfork instead of fork: nothing of a large process is copied.
+[[gnu::noinline]] pid_t launch_child(const launch& l) {
+  const pid_t pid = ::vfork();
+  if (pid == 0) become(l);
+  return pid;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  list.reserve(texts.size() + 1);
+  for (const auto& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+error start_error(const std::string& program, int code) {
+  if (code == E2BIG)
+    return make_error(ec::io, "cannot run " + program +
+                                  ": its arguments and environment are longer than the system allows; give it fewer "
+                                  "input files per task");
+  return make_error(code == ENOENT ? ec::not_found : ec::io, "cannot run " + program + ": " + std::strerror(code));
+}
+
+int open_output(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+} // namespace
+
+result<child_process> child_process::start(const child_spec& spec) {
+  const scoped_fd in{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  const scoped_fd out{open_output(spec.stdout_file)};
+  if (out.get() < 0) return make_error(ec::io, "cannot make " + spec.stdout_file + ": " + std::strerror(errno));
+  const scoped_fd err{open_output(spec.stderr_file)};
+  if (err.get() < 0) return make_error(ec::io, "cannot make " + spec.stderr_file + ": " + std::strerror(errno));
+  int ends[2];
+  if (in.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0) return start_error(spec.program, errno);
+  const scoped_fd read_end{ends[0]};
+  scoped_fd write_end{ends[1]};
+  const auto arguments = pointers(spec.arguments);
+  const auto environment = pointers(spec.environment);
+  const launch l{spec.program.c_str(),
+                 arguments.data(),
+                 environment.data(),
+                 spec.directory.c_str(),
+                 in.get(),
+                 out.get(),
+                 err.get(),
+                 write_end.get(),
+                 ::getpid()};
+  const auto own_peak = peak_memory_of(l.parent);
+  // No handler of this process may run in the child while they share memory.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = launch_child(l);
+  const int fork_code = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return start_error(spec.program, fork_code);
+  write_end.reset();
+  int code = 0;
+  ssize_t n = 0;
+  do n = ::read(read_end.get(), &code, sizeof code);
+  while (n < 0 && errno == EINTR);
+  if (n > 0) {
+    ::waitpid(pid, nullptr, 0);
+    return start_error(spec.program, code);
+  }
+  const int pidfd = open_pidfd(pid);
+  if (pidfd < 0) {
+    const int open_code = errno;
+    ::kill(-pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return start_error(spec.program, open_code);
+  }
+  return child_process{pid, pidfd, own_peak};
+}
+
+child_process::child_process(child_process&& other) noexcept
+  : pid_(std::exchange(other.pid_, -1)), pidfd_(std::exchange(other.pidfd_, -1)), own_peak_(other.own_peak_),
+    seen_peak_(other.seen_peak_) {}
+
+child_process::~child_process() {
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+bool child_process::wait(int wake_fd, duration timeout) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (auto look = first_look;; look = std::min(2 * look, longest_look)) {
+    const auto rest = timeout - (std::chrono::steady_clock::now() - begin);
+    const auto part = std::clamp(rest, duration::zero(), look);
+    pollfd fds[2] = {{pidfd_, POLLIN, 0}, {wake_fd, POLLIN, 0}};
+    const int n = ::poll(fds, 2, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(part).count()));
+    if (n > 0 && fds[0].revents != 0) return true;
+    if (n > 0 && fds[1].revents != 0) return false;
+    seen_peak_ = std::max(seen_peak_, peak_memory_of(pid_));
+    if (rest <= duration::zero()) return false;
+  }
+}
+
+void child_process::signal_group(int signal) const noexcept { ::kill(-pid_, signal); }
+
+child_end child_process::reap() {
+  child_end end;
+  int status = 0;
+  rusage used{};
+  while (::wait4(pid_, &status, 0, &used) < 0 && errno == EINTR) {}
+  if (WIFSIGNALED(status))
+    end.signal = WTERMSIG(status);
+  else
+    end.exit_code = WEXITSTATUS(status);
+  const auto nanoseconds = [](const timeval& t) {
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_usec) * 1000;
+  };
+  end.cpu_nanoseconds = nanoseconds(used.ru_utime) + nanoseconds(used.ru_stime);
+  const auto counted = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+  end.peak_memory = counted > own_peak_ ? counted : seen_peak_;
+  return end;
+}
+
+} // namespace troupe

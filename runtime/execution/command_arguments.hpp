@@ -1,0 +1,87 @@
+#pragma once
+
+/// What distinguishes one task of a command stage from the others: its input and output files. It travels as the
+/// task's argument: u32 number of inputs, then u32 length and bytes of each; the same for outputs; little-endian.
+/// Pure; any thread.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+struct command_arguments {
+  std::vector<std::string> inputs;  ///< absolute paths
+  std::vector<std::string> outputs; ///< names below the attempt's directory and below the output directory
+
+  bool operator==(const command_arguments&) const = default;
+};
+
+/// True for a relative path that stays below the directory it is used in: no empty part, `.` or `..`, no zero byte.
+/// `stdout` and `stderr` are false too: the command's own output is kept under these names.
+inline bool is_output_name(std::string_view name) noexcept {
+  if (name == "stdout" || name == "stderr" || name.find('\0') != std::string_view::npos) return false;
+  while (true) {
+    const auto slash = name.find('/');
+    const auto part = name.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+/// @pre both lists and each text are shorter than 2^32
+inline std::string encode_command_arguments(const command_arguments& arguments) {
+  std::string out;
+  const auto put = [&out](std::size_t number) {
+    for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(number >> shift);
+  };
+  for (const auto* list : {&arguments.inputs, &arguments.outputs}) {
+    put(list->size());
+    for (const auto& text : *list) {
+      put(text.size());
+      out += text;
+    }
+  }
+  return out;
+}
+
+/// Reads what `encode_command_arguments` wrote. ec::malformed: the bytes do not follow the format, an input is not an
+/// absolute path, or an output is not an `is_output_name`.
+inline result<command_arguments> decode_command_arguments(std::string_view bytes) {
+  const auto malformed = make_error(ec::malformed, "the argument of a command's task does not follow its format");
+  const auto take = [&bytes](std::uint32_t& number) {
+    if (bytes.size() < 4) return false;
+    number = 0;
+    for (int i = 3; i >= 0; --i) number = number << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
+    bytes.remove_prefix(4);
+    return true;
+  };
+  command_arguments out;
+  for (auto* list : {&out.inputs, &out.outputs}) {
+    std::uint32_t count = 0;
+    // Each text has a length of four bytes, so a count that cannot be true is known before anything is allocated.
+    if (!take(count) || count > bytes.size() / 4) return malformed;
+    list->reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t length = 0;
+      if (!take(length) || length > bytes.size()) return malformed;
+      list->emplace_back(bytes.substr(0, length));
+      bytes.remove_prefix(length);
+    }
+  }
+  if (!bytes.empty()) return malformed;
+  for (const auto& path : out.inputs) {
+    if (!path.starts_with('/') || path.find('\0') != std::string::npos)
+      return make_error(ec::malformed, "the input of a command's task is not an absolute path");
+  }
+  for (const auto& name : out.outputs) {
+    if (!is_output_name(name)) return make_error(ec::malformed, "the output of a command's task leaves its directory");
+  }
+  return out;
+}
+
+} // namespace troupe

@@ -1,0 +1,88 @@
+#include <troupe/runtime/execution/command_environment.hpp>
+
+#include <troupe/runtime/execution/process_tree.hpp>
+#include <troupe/runtime/resources/amount.hpp>
+
+extern char** environ;
+
+namespace troupe {
+
+namespace {
+
+constexpr std::string_view own_prefix = "TROUPE_";
+constexpr std::size_t longest_list = 64 << 10;
+
+std::string variable_part(std::string_view resource) {
+  std::string name;
+  for (const char c : resource) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool digit = c >= '0' && c <= '9';
+    name += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
+  }
+  return name;
+}
+
+std::string join(const std::vector<std::string>& list, char between) {
+  std::string all;
+  for (const auto& entry : list) {
+    if (!all.empty()) all += between;
+    all += entry;
+  }
+  return all;
+}
+
+void set_files(environment_map& variables, const std::string& name, const std::vector<std::string>& files) {
+  if (files.size() == 1) variables[name] = files.front();
+  if (auto all = join(files, '\n'); all.size() <= longest_list) variables[name + "S"] = std::move(all);
+}
+
+} // namespace
+
+environment_map inherited_environment() {
+  environment_map variables;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text{*entry};
+    const auto equals = text.find('=');
+    if (equals == text.npos || text.starts_with(own_prefix)) continue;
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+std::vector<std::string>
+make_command_environment(const environment_map& base, const std::map<std::string, std::string>& own,
+                         const command_identity& identity, share cpus,
+                         const std::vector<std::pair<std::string, std::vector<task_address>>>& addresses, bool gpus,
+                         const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+  auto variables = base;
+  for (const auto& [name, value] : own) variables[name] = value;
+  variables.erase("OLDPWD");
+  variables["PWD"] = identity.directory;
+  variables["TROUPE_JOB"] = std::to_string(identity.job);
+  variables["TROUPE_STAGE"] = identity.stage;
+  variables["TROUPE_PARTITION"] = std::to_string(identity.partition);
+  variables["TROUPE_ATTEMPT_NUMBER"] = std::to_string(identity.attempt);
+  variables[std::string{attempt_variable}] = identity.mark;
+  variables["TROUPE_CPUS"] = to_string(cpus);
+  if (gpus) variables["CUDA_VISIBLE_DEVICES"] = "";
+  for (const auto& [resource, list] : addresses) {
+    std::vector<std::string> texts;
+    for (const auto& a : list) texts.push_back(a.address);
+    const auto all = join(texts, ',');
+    variables["TROUPE_ADDRESSES_" + variable_part(resource)] = all;
+    if (resource == "gpu") variables["CUDA_VISIBLE_DEVICES"] = all;
+  }
+  set_files(variables, "TROUPE_INPUT", inputs);
+  set_files(variables, "TROUPE_OUTPUT", outputs);
+  std::vector<std::string> texts;
+  texts.reserve(variables.size());
+  for (const auto& [name, value] : variables) {
+    // A name or value that the system cannot carry as it is would change its meaning.
+    if (name.empty() || name.find('=') != name.npos || name.find('\0') != name.npos || value.find('\0') != value.npos)
+      continue;
+    texts.push_back(name + "=" + value);
+  }
+  return texts;
+}
+
+} // namespace troupe

@@ -1,0 +1,42 @@
+#pragma once
+
+/// What a command finds in its environment. Pure, but for `inherited_environment`.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/execution/task_context.hpp>
+
+namespace troupe {
+
+using environment_map = std::map<std::string, std::string, std::less<>>;
+
+/// This process's variables without those of Troupe: a command gets its own of them. Not while others change it.
+environment_map inherited_environment();
+
+/// What distinguishes the command's task from others.
+struct command_identity {
+  std::uint64_t job = 0;
+  std::string stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  std::string mark;      ///< names the attempt among all of all sessions: its directory
+  std::string directory; ///< it starts in
+};
+
+/// `base` (of the executor), then `own` (of the stage) over it, then what Troupe says:
+/// TROUPE_JOB, TROUPE_STAGE, TROUPE_PARTITION, TROUPE_ATTEMPT_NUMBER, TROUPE_ATTEMPT, TROUPE_CPUS, PWD;
+/// TROUPE_ADDRESSES_<NAME> for each resource of the task, addresses separated by commas, the name in capitals with `_`
+/// for whatever is neither letter nor digit; CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty where the executor
+/// has GPUs (`gpus`) and the task none; TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line (left out beyond 64 KiB: the
+/// system takes no longer ones), TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one.
+std::vector<std::string>
+make_command_environment(const environment_map& base, const std::map<std::string, std::string>& own,
+                         const command_identity& identity, share cpus,
+                         const std::vector<std::pair<std::string, std::vector<task_address>>>& addresses, bool gpus,
+                         const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+
+} // namespace troupe

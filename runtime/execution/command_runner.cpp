@@ -1,0 +1,155 @@
+#include <troupe/runtime/execution/command_runner.hpp>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <troupe/runtime/execution/child_process.hpp>
+#include <troupe/runtime/execution/command_words.hpp>
+#include <troupe/runtime/execution/failure_text.hpp>
+#include <troupe/runtime/execution/process_tree.hpp>
+#include <troupe/runtime/execution/publish_outputs.hpp>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr duration for_ever = std::chrono::hours{24 * 365};
+
+/// The attempt's own empty directory.
+result<std::string> make_directory(const command_settings& settings, const std::string& name) {
+  const auto path = settings.attempts_directory + "/" + name;
+  std::error_code failed;
+  // Left by an executor of the same name that ended before: nothing of it may pass for this attempt's output.
+  fs::remove_all(path, failed);
+  if (::mkdir(path.c_str(), 0700) != 0)
+    return make_error(ec::io, "cannot make the attempt's directory " + path + ": " + std::strerror(errno));
+  return path;
+}
+
+/// Where the program lies: relative to the job's directory with a slash in it, else along PATH.
+result<std::string> find_program(const std::string& name, const std::string& directory,
+                                 const std::vector<std::string>& environment) {
+  if (name.empty()) return make_error(ec::invalid_argument, "the command's program has no name");
+  if (name.find('/') != name.npos) return name.front() == '/' ? name : directory + "/" + name;
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  for (const auto& variable : environment) {
+    if (variable.starts_with("PATH=")) path = std::string_view{variable}.substr(5);
+  }
+  const auto all = path;
+  while (true) {
+    const auto colon = path.find(':');
+    const auto part = path.substr(0, colon);
+    // An empty part means the current directory, which is never searched here.
+    const auto candidate = std::string{part} + "/" + name;
+    struct stat status {};
+    if (part.starts_with('/') && ::stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        ::access(candidate.c_str(), X_OK) == 0)
+      return candidate;
+    if (colon == path.npos) break;
+    path.remove_prefix(colon + 1);
+  }
+  return make_error(ec::not_found, "program '" + name + "' is not in PATH (" + std::string{all} + ")");
+}
+
+/// Waits for the end; ends it when asked to. @returns true when it was asked to
+bool wait_for_end(child_process& child, const stop_event& stop, duration grace) {
+  if (child.wait(stop.fd(), for_ever)) return false;
+  child.signal_group(SIGTERM);
+  child.signal_group(SIGCONT); // a stopped process would never see it
+  if (!child.wait(-1, grace)) {
+    child.signal_group(SIGKILL);
+    child.wait(-1, for_ever);
+  }
+  return true;
+}
+
+std::string describe(const std::string& program, const child_end& end) {
+  if (end.signal == 0) return program + " ended with exit code " + std::to_string(end.exit_code);
+  const char* const name = ::sigabbrev_np(end.signal);
+  return program + " was ended by signal " + std::to_string(end.signal) +
+         (name ? " (SIG" + std::string{name} + ")" : "");
+}
+
+attempt_end failed(const error& why) { return failed_attempt(task_status::failed, why.message); }
+
+attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
+  command_arguments arguments;
+  if (!task.argument.empty()) {
+    auto decoded = decode_command_arguments(task.argument);
+    if (!decoded) return failed(decoded.error());
+    arguments = std::move(*decoded);
+  }
+  const auto name = std::to_string(task.stage.stage.value) + "." + std::to_string(task.partition) + "." +
+                    std::to_string(task.attempt);
+  const auto directory = make_directory(settings, name);
+  if (!directory) return failed(directory.error());
+
+  placeholder_values values;
+  values.inputs = arguments.inputs;
+  values.partition = task.partition;
+  values.attempt = task.attempt;
+  for (const auto& output : arguments.outputs) {
+    values.outputs.push_back(*directory + "/" + output);
+    std::error_code ignored; // a missing directory shows as a missing output
+    fs::create_directories(fs::path{values.outputs.back()}.parent_path(), ignored);
+  }
+  auto words = replace_placeholders(task.program.words, values);
+  if (!words) return failed(words.error());
+  if (words->empty()) return failed(make_error(ec::invalid_argument, "the command has no words"));
+
+  child_spec spec;
+  const command_identity identity{task.stage.job.value, task.stage.name, task.partition,
+                                  task.attempt,         *directory,      *directory};
+  spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.cpus,
+                                              task.addresses, settings.gpus, values.inputs, values.outputs);
+  auto program = find_program(words->front(), task.program.directory, spec.environment);
+  if (!program) return failed(program.error());
+  spec.program = std::move(*program);
+  spec.arguments = std::move(*words);
+  spec.directory = *directory;
+  spec.stdout_file = *directory + "/stdout";
+  spec.stderr_file = *directory + "/stderr";
+
+  auto child = child_process::start(spec);
+  if (!child) return failed(child.error());
+  const bool stopped = wait_for_end(*child, stop, settings.kill_grace);
+  // While the main process is a zombie its number and group are still its own.
+  child->signal_group(SIGKILL);
+  end_left_behind(child->pid(), identity.mark);
+  const auto ended = child->reap();
+
+  attempt_end end;
+  if (ended.signal != 0 || ended.exit_code != 0) {
+    end = failed_attempt(task_status::failed, describe(spec.arguments.front(), ended), tail_of_file(spec.stderr_file));
+    end.failure->exit_code = ended.exit_code;
+    end.failure->signal = ended.signal;
+  } else if (!stopped && !stop.requested()) {
+    const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
+                                           std::to_string(::getpid()) + "-" + name);
+    if (published)
+      end.bytes = *published;
+    else
+      end = failed_attempt(task_status::failed, published.error().message, tail_of_file(spec.stderr_file));
+  }
+  end.cpu_nanoseconds = ended.cpu_nanoseconds;
+  end.peak_memory = ended.peak_memory;
+  return end;
+}
+
+} // namespace
+
+attempt_end run_command_task(const command_task& task, const command_settings& settings,
+                             const stop_event& stop) noexcept {
+  try {
+    return run(task, settings, stop);
+  } catch (const std::exception& e) {
+    return failed_attempt(task_status::failed, std::string{"the command could not be run: "} + e.what());
+  }
+}
+
+} // namespace troupe

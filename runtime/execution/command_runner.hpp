@@ -1,0 +1,44 @@
+#pragma once
+
+/// One command attempt from its directory to its published outputs, on the lease thread that waits for it.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/execution/command_environment.hpp>
+#include <troupe/runtime/execution/native_task.hpp>
+#include <troupe/runtime/execution/stop_event.hpp>
+#include <troupe/runtime/execution/task_context.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+/// What all commands of an executor share.
+struct command_settings {
+  std::string attempts_directory; ///< absolute; each attempt gets a directory `<stage>.<partition>.<attempt>` in it
+  environment_map environment;    ///< of the executor
+  bool gpus = false;              ///< the executor has some, so that a task without any sees none
+  duration kill_grace{};          ///< between SIGTERM and SIGKILL
+};
+
+/// One attempt and what its lease gives it.
+struct command_task {
+  const stage_install& stage;
+  const command_program& program;
+  share cpus;
+  const std::vector<std::pair<std::string, std::vector<task_address>>>& addresses;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  std::string_view argument; ///< encoded command_arguments; "" for none
+};
+
+/// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL. Once
+/// the main process has ended, whatever it left behind is killed (see end_left_behind). Outputs are published when it
+/// ended with exit code 0. Never throws.
+attempt_end run_command_task(const command_task& task, const command_settings& settings,
+                             const stop_event& stop) noexcept;
+
+} // namespace troupe

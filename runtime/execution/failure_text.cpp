@@ -1,0 +1,86 @@
+#include <troupe/runtime/execution/failure_text.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace troupe {
+
+namespace {
+
+/// Bytes of the valid UTF-8 sequence at the begin of `text`; 0 where there is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto lead = at(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xc2 && lead < 0xe0   ? 2
+                             : lead >= 0xe0 && lead < 0xf0 ? 3
+                             : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                           : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at(i) & 0xc0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates and what lies beyond U+10FFFF.
+  if ((lead == 0xe0 && at(1) < 0xa0) || (lead == 0xed && at(1) >= 0xa0) || (lead == 0xf0 && at(1) < 0x90) ||
+      (lead == 0xf4 && at(1) >= 0x90))
+    return 0;
+  return length;
+}
+
+} // namespace
+
+std::string bounded_text(std::string_view text, std::size_t limit) {
+  constexpr std::string_view cut_mark = " [cut]";
+  const bool cut = text.size() > limit;
+  const auto room = cut ? limit - std::min(limit, cut_mark.size()) : text.size();
+  std::string out;
+  out.reserve(std::min(text.size(), limit));
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const auto length = sequence_length(text.substr(i));
+    if (out.size() + std::max<std::size_t>(length, 1) > room) break;
+    if (length == 0) {
+      out.push_back('?');
+      ++i;
+    } else {
+      out.append(text.substr(i, length));
+      i += length;
+    }
+  }
+  if (cut) out.append(cut_mark.substr(0, limit - out.size()));
+  return out;
+}
+
+std::string tail_of_file(const std::string& path) {
+  // O_NONBLOCK: the path may name a pipe that nobody writes to.
+  const int fd = path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return {};
+  std::string tail;
+  struct stat status {};
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    const auto from = std::max<off_t>(0, status.st_size - static_cast<off_t>(max_stderr_tail));
+    tail.resize(static_cast<std::size_t>(status.st_size - from));
+    std::size_t filled = 0;
+    while (filled < tail.size()) {
+      const auto n = ::pread(fd, tail.data() + filled, tail.size() - filled, from + static_cast<off_t>(filled));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      filled += static_cast<std::size_t>(n);
+    }
+    tail.resize(filled);
+  }
+  ::close(fd);
+  std::size_t lines = 0;
+  auto begin = tail.size();
+  // The newline that ends the last line opens none.
+  if (begin > 0 && tail[begin - 1] == '\n') --begin;
+  for (; begin > 0; --begin) {
+    if (tail[begin - 1] == '\n' && ++lines == max_stderr_lines) break;
+  }
+  return bounded_text(std::string_view{tail}.substr(begin), max_stderr_tail);
+}
+
+} // namespace troupe

@@ -1,0 +1,22 @@
+#pragma once
+
+/// Texts of a failure, bounded and fit to be shown: what a task said last, whatever bytes it wrote.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+inline constexpr std::size_t max_failure_message = 4096;
+inline constexpr std::size_t max_stderr_tail = 8192;
+inline constexpr std::size_t max_stderr_lines = 20;
+
+/// At most `limit` bytes of `text` from its begin, as valid UTF-8 (bytes that are none become `?`). A cut is marked.
+std::string bounded_text(std::string_view text, std::size_t limit);
+
+/// The last `max_stderr_lines` lines of a file, at most `max_stderr_tail` bytes, as valid UTF-8. "" where there is no
+/// such file or it is empty: a failure is reported with or without it.
+std::string tail_of_file(const std::string& path);
+
+} // namespace troupe

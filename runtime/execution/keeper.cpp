@@ -1,0 +1,135 @@
+#include <troupe/runtime/execution/keeper.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <troupe/runtime/execution/pidfd.hpp>
+#include <troupe/runtime/execution/process_tree.hpp>
+
+namespace troupe {
+
+namespace {
+
+constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+/// Where the keeper holds the liveness pipe.
+constexpr int kept_liveness_fd = 3;
+
+int failed(const char* what) {
+  ::dprintf(STDERR_FILENO, "troupe: executor: %s: %s\n", what, std::strerror(errno));
+  return 1;
+}
+
+/// The executor's side of the fork.
+void become_executor(pid_t keeper, const sigset_t& mask, int liveness_fd) {
+  // A group of its own, so that a terminal's signals come once, by way of the keeper.
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != keeper) ::_exit(128 + SIGKILL); // it ended before the line above
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (liveness_fd >= 0) ::close(liveness_fd);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+/// Lets go of everything that others might wait to see closed.
+void hold_only(int liveness_fd) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd <= 2 && null >= 0; ++fd) ::dup2(null, fd);
+  if (liveness_fd >= 0 && liveness_fd != kept_liveness_fd) ::dup2(liveness_fd, kept_liveness_fd);
+  ::close_range(liveness_fd >= 0 ? kept_liveness_fd + 1 : 3, ~0u, 0);
+}
+
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core); // the executor's own was worth keeping, the keeper's is not
+  ::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(signal);
+  return 128 + signal;
+}
+
+int watch(pid_t executor, int liveness_fd, duration grace) {
+  ::prctl(PR_SET_NAME, "troupe-keeper");
+  hold_only(liveness_fd);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int s : passed_on) sigaddset(&signals, s);
+  const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  const int executor_fd = open_pidfd(executor);
+  if (signal_fd < 0 || executor_fd < 0) {
+    ::kill(executor, SIGKILL); // unwatched it must not run
+    liveness_fd = -1;
+  }
+  using clock = std::chrono::steady_clock;
+  std::optional<clock::time_point> deadline;
+  pollfd fds[3] = {
+      {executor_fd, POLLIN, 0}, {signal_fd, POLLIN, 0}, {liveness_fd >= 0 ? kept_liveness_fd : -1, POLLIN, 0}};
+  while (executor_fd >= 0) {
+    int timeout = -1;
+    if (deadline) {
+      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*deadline - clock::now()).count();
+      if (rest <= 0) {
+        ::kill(executor, SIGKILL); // ends stopped processes too
+        deadline.reset();
+        continue;
+      }
+      timeout = static_cast<int>(std::min<long long>(rest, 1'000'000));
+    }
+    if (::poll(fds, 3, timeout) <= 0) continue;
+    if (fds[0].revents != 0) break;
+    signalfd_siginfo info{};
+    while (fds[1].revents != 0 && ::read(signal_fd, &info, sizeof info) == sizeof info)
+      ::kill(executor, static_cast<int>(info.ssi_signo));
+    if (fds[2].revents != 0) {
+      char byte;
+      const auto n = ::read(kept_liveness_fd, &byte, 1);
+      if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
+        fds[2].fd = -1;
+        deadline = clock::now() + grace;
+      }
+    }
+  }
+  int status = 0;
+  while (::waitpid(executor, &status, 0) < 0 && errno == EINTR) {}
+  end_all_descendants();
+  return end_as(status);
+}
+
+} // namespace
+
+std::optional<int> keep(const keeper_options& options) {
+  if (options.liveness_fd >= 0 && ::fcntl(options.liveness_fd, F_GETFD) < 0)
+    return failed("the liveness pipe's descriptor is not open");
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("cannot become a child subreaper");
+  const pid_t keeper = ::getpid();
+  sigset_t all, before;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t executor = ::fork();
+  if (executor < 0) {
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return failed("cannot start the executor below its keeper");
+  }
+  if (executor == 0) {
+    become_executor(keeper, before, options.liveness_fd);
+    return std::nullopt;
+  }
+  return watch(executor, options.liveness_fd, options.grace);
+}
+
+} // namespace troupe

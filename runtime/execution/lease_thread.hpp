@@ -1,0 +1,121 @@
+#pragma once
+
+/// The thread of one open lease: a queue of batches, the task that runs, and the outcomes that have not gone out yet.
+/// One mutex guards all of it and is taken once a task; without contention that costs less than the task's clock
+/// reading.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/execution/command_runner.hpp>
+#include <troupe/runtime/execution/installed_stage.hpp>
+#include <troupe/runtime/execution/native_task.hpp>
+#include <troupe/runtime/execution/outcome_buffer.hpp>
+#include <troupe/runtime/execution/process_memory.hpp>
+#include <troupe/runtime/execution/task_context.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+
+namespace troupe {
+
+class lease_thread {
+public:
+  /// What all lease threads of a runner share; outlives them.
+  struct shared {
+    executor_id executor;
+    shuffle_source* shuffles = nullptr;
+    result_policy results;
+    command_settings commands;
+    std::uint32_t flush_tasks = 256;
+    std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
+    std::function<void(lease_thread&)> on_parked; ///< the closed lease has drained; the thread may serve another
+    std::function<void()> on_ended;               ///< the thread has run its last task after `stop`
+    own_peak_memory peak_memory;
+  };
+  /// What one lease gives to its tasks.
+  struct lease_terms {
+    lease_id lease;
+    share cpus;
+    std::vector<std::pair<std::string, std::vector<task_address>>> addresses;
+  };
+
+  explicit lease_thread(shared& common);
+  /// @pre ended, or never returns: it joins
+  ~lease_thread();
+  lease_thread(const lease_thread&) = delete;
+  lease_thread& operator=(const lease_thread&) = delete;
+
+  /// Serves a lease from now on. @pre new or parked
+  void open(lease_terms terms);
+  /// No batch follows. @returns true when the thread is idle and so parked at once; else `on_parked` says when.
+  bool close();
+  /// Queues a batch; wakes the thread only where it sleeps.
+  void push(std::shared_ptr<const task_batch> batch, std::shared_ptr<installed_stage> stage);
+  /// Ends an attempt if it is queued or runs here. A queued one is booked as killed at once; `flush` sends it.
+  void kill(const kill_task& which);
+  /// Books what is queued of a stage that has been marked as removed as killed, and asks what runs of it to end.
+  void forget(const installed_stage& stage);
+  /// Sends what is buffered, on the calling thread.
+  void flush();
+  /// Drops what is queued and asks what runs to end. The thread ends when it has; nothing is reported any more. Once.
+  void stop();
+
+  /// Attempts that run (0 or 1) and that are queued.
+  std::pair<std::uint32_t, std::uint32_t> load() const;
+  /// Appends the running attempt.
+  void append_running(std::vector<running_attempt>& to) const;
+
+private:
+  struct work {
+    std::shared_ptr<const task_batch> batch;
+    std::shared_ptr<installed_stage> stage;
+  };
+  using guard = std::unique_lock<std::mutex>;
+
+  /// Books a queued task as killed. `full` receives outcomes that have to go out to make room. @pre locked
+  void book_killed(const work& in, std::uint32_t from, std::vector<std::shared_ptr<outcome_batch>>& full);
+  bool kill_queued(const work& in, std::uint32_t from, const kill_task& which, std::shared_ptr<outcome_batch>& full);
+  /// Asks the running attempt to end. @pre locked
+  void cancel_running();
+  void main_loop();
+  void run_next_batch(guard& lock);
+  attempt_end run_task(const stage_version& version, task_context& context, const task_batch& batch, std::uint32_t i);
+  attempt_end run_command(const stage_version& version, const task_batch& batch, std::uint32_t i,
+                          std::string_view argument);
+  /// Books the end of an attempt that started at `begin`. @pre locked
+  void book(guard& lock, const task_batch& batch, std::uint32_t i, attempt_end end, time_point begin, time_point now);
+  void send_buffered(guard& lock);
+  std::uint64_t cpu_since_last_asked();
+
+  shared& common_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  lease_terms terms_; ///< changes only while nothing is queued or runs
+  std::deque<work> queue_;
+  work current_;             ///< the batch that is being run; null where none
+  std::uint32_t next_ = 0;   ///< first task of it that has not started
+  bool running_ = false;     ///< task next_ - 1 of it runs
+  std::uint64_t queued_ = 0; ///< tasks that have not started and have not been killed
+  std::set<std::pair<const task_batch*, std::uint32_t>> killed_; ///< queued tasks that have been reported as killed
+  outcome_buffer buffer_;
+  bool sleeping_ = false;
+  bool closing_ = false;
+  bool stopping_ = false;
+  std::atomic<bool> cancelled_ = false;    ///< the running attempt is to end; set and cleared under the mutex
+  std::optional<stop_event> stop_command_; ///< made for the first command; wakes the thread out of its wait for one
+  std::uint64_t cpu_mark_ = 0;             ///< the thread's own
+  std::thread thread_;                     ///< last: starts when all else is there
+};
+
+} // namespace troupe

@@ -1,0 +1,76 @@
+#include <troupe/runtime/execution/native_task.hpp>
+
+#include <troupe/runtime/execution/failure_text.hpp>
+#include <troupe/runtime/execution/native_plan.hpp>
+#include <troupe/runtime/execution/task_context.hpp>
+#include <troupe/runtime/storage/block_store.hpp>
+
+namespace troupe {
+
+namespace {
+
+/// Keeps `buckets` in the executor's store under the attempt's own key.
+attempt_end store(const task_context& context, result_kind kind, std::vector<std::string> buckets,
+                  const result_policy& policy) {
+  if (!policy.blocks)
+    return failed_attempt(task_status::failed, "this executor keeps no blocks; it cannot hold the task's output");
+  const block_key key{context.stage, context.partition, context.attempt};
+  const auto bytes = policy.blocks->put(key, std::move(buckets));
+  if (!bytes)
+    return failed_attempt(task_status::failed, "the task's output could not be kept: " + bytes.error().message);
+  attempt_end end;
+  end.kind = kind;
+  end.bytes = *bytes;
+  return end;
+}
+
+attempt_end run(const native_plan& plan, task_context& context, std::string_view argument,
+                const result_policy& policy) {
+  auto value = plan.run(context, argument);
+  if (context.buckets > 0) {
+    if (!context.has_map_output())
+      return failed_attempt(task_status::failed, "the task of a shuffle map stage ended without set_map_output");
+    return store(context, result_kind::map_output, context.take_map_output(), policy);
+  }
+  if (value.size() > policy.max_inline_result) {
+    std::vector<std::string> whole;
+    whole.push_back(std::move(value));
+    return store(context, result_kind::block, std::move(whole), policy);
+  }
+  attempt_end end;
+  end.bytes = value.size();
+  end.value = std::move(value);
+  return end;
+}
+
+} // namespace
+
+attempt_end failed_attempt(task_status status, std::string_view message, std::string stderr_tail) {
+  attempt_end end;
+  end.status = status;
+  end.failure = std::make_unique<task_failure>();
+  end.failure->message = bounded_text(message, max_failure_message);
+  end.failure->stderr_tail = std::move(stderr_tail);
+  return end;
+}
+
+attempt_end run_native_task(const native_plan& plan, task_context& context, std::string_view argument,
+                            const result_policy& policy) noexcept {
+  try {
+    return run(plan, context, argument, policy);
+  } catch (const fetch_failure& e) {
+    auto end = failed_attempt(task_status::fetch_failed, e.what());
+    end.failure->shuffle = e.shuffle;
+    end.failure->map_partition = e.partition;
+    end.failure->map_attempt = e.attempt;
+    end.failure->map_executor = e.executor;
+    return end;
+  } catch (const std::exception& e) {
+    return failed_attempt(task_status::failed, e.what(), tail_of_file(policy.stderr_file));
+  } catch (...) {
+    return failed_attempt(task_status::failed, "the task threw something that is no std::exception",
+                          tail_of_file(policy.stderr_file));
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,197 @@
+#include <troupe/runtime/execution/process_tree.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <dirent.h>
+#include <fcntl.h>
+#include <optional>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <vector>
+
+#include <troupe/runtime/execution/pidfd.hpp>
+
+namespace troupe {
+
+namespace {
+
+/// A process that has been killed and does not end for so long hangs in the kernel.
+constexpr int kill_wait_ms = 1000;
+/// A command that starts processes faster than they are killed is given up after so many rounds; the keeper gets them.
+constexpr int max_rounds = 1000;
+constexpr std::size_t max_environment = 4 << 20;
+
+/// The content of a /proc file; "" where it cannot be read.
+std::string read_file(const char* path, std::size_t limit) {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  std::string text;
+  for (std::size_t filled = 0; filled < limit;) {
+    text.resize(std::min(limit, std::max<std::size_t>(4096, 2 * filled)));
+    const auto n = ::read(fd, text.data() + filled, text.size() - filled);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      text.resize(filled);
+      break;
+    }
+    filled += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  return text;
+}
+
+std::vector<pid_t> numbers_in(std::string_view text) {
+  std::vector<pid_t> list;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    pid_t pid = 0;
+    const auto [next, code] = std::from_chars(at, end, pid);
+    if (code == std::errc{}) list.push_back(pid);
+    at = next == at ? at + 1 : next;
+  }
+  return list;
+}
+
+struct process_state {
+  char state = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  pid_t session = 0;
+};
+
+std::optional<process_state> state_of(pid_t pid) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  const auto text = read_file(path, 4096);
+  // The name in parentheses may hold anything, parentheses too.
+  const auto name_end = text.rfind(')');
+  process_state s;
+  int parent = 0, group = 0, session = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(text.c_str() + name_end + 1, " %c %d %d %d", &s.state, &parent, &group, &session) != 4)
+    return std::nullopt;
+  s.parent = parent;
+  s.group = group;
+  s.session = session;
+  return s;
+}
+
+bool carries(pid_t pid, std::string_view attempt) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(pid));
+  const auto environment = '\0' + read_file(path, max_environment) + '\0';
+  return environment.find('\0' + std::string{attempt_variable} + '=' + std::string{attempt} + '\0') !=
+         std::string::npos;
+}
+
+/// Children of the main thread: orphans that this process, a subreaper, adopts become that thread's.
+std::vector<pid_t> adopted_children() {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(::getpid()));
+  return numbers_in(read_file(path, max_environment));
+}
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> list;
+  DIR* const directory = ::opendir("/proc");
+  if (!directory) return list;
+  while (const auto* const entry = ::readdir(directory)) {
+    const std::string_view name{entry->d_name};
+    pid_t pid = 0;
+    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (code == std::errc{} && end == name.data() + name.size()) list.push_back(pid);
+  }
+  ::closedir(directory);
+  return list;
+}
+
+bool is_subreaper() {
+  int yes = 0;
+  return ::prctl(PR_GET_CHILD_SUBREAPER, &yes) == 0 && yes != 0;
+}
+
+bool lists_children() {
+  static const bool supported = [] {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(::getpid()));
+    return ::access(path, R_OK) == 0;
+  }();
+  return supported;
+}
+
+/// Kills `pid` if it still is what `belongs` says, and waits for its end. The descriptor is opened before the question,
+/// so that a number that was given to another process meanwhile is never signalled. @returns true when it has ended
+template <class Belongs>
+bool kill_if(pid_t pid, Belongs belongs) {
+  const int fd = open_pidfd(pid);
+  if (fd < 0) return false;
+  bool ended = false;
+  if (belongs() && signal_pidfd(fd, SIGKILL)) {
+    pollfd p{fd, POLLIN, 0};
+    int n = 0;
+    do n = ::poll(&p, 1, kill_wait_ms);
+    while (n < 0 && errno == EINTR);
+    ended = n > 0;
+    siginfo_t info{};
+    ::waitid(P_PIDFD, static_cast<id_t>(fd), &info, WEXITED | WNOHANG); // takes its end where it is our child
+  }
+  ::close(fd);
+  return ended;
+}
+
+} // namespace
+
+std::size_t end_left_behind(pid_t main, std::string_view attempt) {
+  const bool adopts = is_subreaper() && lists_children();
+  const pid_t self = ::getpid();
+  const pid_t own_session = ::getsid(0);
+  std::size_t killed = 0;
+  for (int round = 0; round < max_rounds; ++round) {
+    bool found = false;
+    for (const auto pid : adopts ? adopted_children() : all_processes()) {
+      if (pid == main || pid == self) continue;
+      const auto state = state_of(pid);
+      if (!state) continue;
+      if (state->state == 'Z' || state->state == 'X') {
+        // An orphan of a command, this one or another: nobody else waits for it. What the process itself has started
+        // without a session of its own is somebody's to wait for.
+        if (adopts && state->parent == self && state->session != own_session) ::waitpid(pid, nullptr, WNOHANG);
+        continue;
+      }
+      const bool ended = kill_if(pid, [&] {
+        const auto now = state_of(pid);
+        return now && (now->session == main || now->group == main || carries(pid, attempt));
+      });
+      found = found || ended;
+      killed += ended ? 1 : 0;
+    }
+    if (!found) break;
+  }
+  return killed;
+}
+
+void end_all_descendants() {
+  for (;;) {
+    // Killing the children makes their children ours, and so on down to the last.
+    for (const auto pid : lists_children() ? adopted_children() : all_processes()) {
+      const auto state = state_of(pid);
+      if (state && state->parent == ::getpid()) ::kill(pid, SIGKILL);
+    }
+    pid_t ended = 0;
+    do ended = ::waitpid(-1, nullptr, WNOHANG);
+    while (ended > 0);
+    if (ended < 0 && errno == ECHILD) return;
+    // The list may miss a child that came while it was read; so it is read again instead of waited for.
+    const timespec pause{0, 2'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+
+/// Ends what a command has left behind.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+
+namespace troupe {
+
+/// Name of the variable by which an attempt's processes are known, wherever they have gone.
+inline constexpr std::string_view attempt_variable = "TROUPE_ATTEMPT";
+
+/// Kills every process that `main` left behind: members of its session or group, and processes whose environment holds
+/// `TROUPE_ATTEMPT=attempt`; those that these leave behind in turn as well. Where this process is a child subreaper
+/// they are its own children by now (or become so one after another) and only those are looked at; elsewhere all
+/// processes of this user are. Also reaps adopted children that have ended. Any thread; `main` has ended and is not
+/// reaped yet.
+/// @returns how many it killed
+std::size_t end_left_behind(pid_t main, std::string_view attempt);
+
+/// Kills all descendants of this process, a child subreaper, until none is left. Single-threaded callers only: it
+/// takes the end of every child.
+void end_all_descendants();
+
+} // namespace troupe

@@ -1,0 +1,34 @@
+#include <troupe/runtime/execution/result_entry.hpp>
+
+namespace troupe {
+
+void append_inline_entry(std::string& to, std::string_view value) {
+  to.push_back(static_cast<char>(result_kind::inline_value));
+  to.append(value);
+}
+
+void append_block_entry(std::string& to, result_kind kind, std::uint64_t bytes) {
+  to.push_back(static_cast<char>(kind));
+  for (int shift = 0; shift < 64; shift += 8) to.push_back(static_cast<char>(bytes >> shift));
+}
+
+result<result_entry> decode_result_entry(std::string_view entry) {
+  if (entry.empty()) return make_error(ec::malformed, "result entry: it is empty");
+  const auto kind = static_cast<std::uint8_t>(entry.front());
+  entry.remove_prefix(1);
+  switch (static_cast<result_kind>(kind)) {
+  case result_kind::inline_value: return result_entry{result_kind::inline_value, entry, entry.size()};
+  case result_kind::block:
+  case result_kind::map_output: {
+    if (entry.size() != 8)
+      return make_error(ec::malformed,
+                        "result entry: a size of " + std::to_string(entry.size()) + " bytes where 8 are due");
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < 8; ++i) bytes |= std::uint64_t{static_cast<unsigned char>(entry[i])} << (8 * i);
+    return result_entry{static_cast<result_kind>(kind), {}, bytes};
+  }
+  }
+  return make_error(ec::malformed, "result entry: unknown kind " + std::to_string(kind));
+}
+
+} // namespace troupe

@@ -1,0 +1,80 @@
+#include <troupe/runtime/execution/task_context.hpp>
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+thread_local task_context* current_context = nullptr;
+
+} // namespace
+
+task_context& task_context::current() {
+  if (!current_context) throw std::logic_error("task_context::current() was called outside a task");
+  return *current_context;
+}
+
+task_context* task_context::find_current() noexcept { return current_context; }
+
+task_context::task_context(const environment& env)
+  : stage(env.stage->stage), stage_name(env.stage->name), tasks(env.stage->tasks), executor(env.executor),
+    buckets(env.stage->buckets), env_(env) {}
+
+task_context::~task_context() {
+  if (current_context == this) current_context = outer_;
+}
+
+void task_context::begin(partition_index of_partition, attempt_number of_attempt) {
+  if (current_context != this) {
+    outer_ = current_context;
+    current_context = this;
+  }
+  partition = of_partition;
+  attempt = of_attempt;
+  map_output_.clear();
+  has_map_output_ = false;
+}
+
+const std::vector<task_address>& task_context::addresses(std::string_view resource) const {
+  static const std::vector<task_address> none;
+  if (env_.addresses) {
+    for (const auto& [name, list] : *env_.addresses) {
+      if (name == resource) return list;
+    }
+  }
+  return none;
+}
+
+share task_context::cpus() const noexcept { return env_.cpus; }
+
+bool task_context::cancelled() const noexcept {
+  return env_.cancelled && env_.cancelled->load(std::memory_order_relaxed);
+}
+
+void task_context::read_shuffle(std::size_t index, const std::function<void(std::string_view)>& each) {
+  const auto& inputs = env_.stage->inputs;
+  if (index >= inputs.size())
+    throw std::logic_error("stage '" + env_.stage->name + "' has " + std::to_string(inputs.size()) +
+                           " shuffle inputs; input " + std::to_string(index) + " was asked for");
+  if (!env_.shuffles) throw std::logic_error("this executor reads no shuffle inputs");
+  env_.shuffles->read(inputs[index], partition, each);
+}
+
+void task_context::set_map_output(std::vector<std::string> by_bucket) {
+  if (buckets == 0)
+    throw std::logic_error("stage '" + env_.stage->name + "' is no shuffle map stage: it has no buckets");
+  if (has_map_output_) throw std::logic_error("set_map_output was called twice by one attempt");
+  if (by_bucket.size() != buckets)
+    throw std::logic_error("a map output of " + std::to_string(by_bucket.size()) + " buckets was handed over; stage '" +
+                           env_.stage->name + "' has " + std::to_string(buckets));
+  map_output_ = std::move(by_bucket);
+  has_map_output_ = true;
+}
+
+std::vector<std::string> task_context::take_map_output() {
+  has_map_output_ = false;
+  return std::exchange(map_output_, {});
+}
+
+} // namespace troupe

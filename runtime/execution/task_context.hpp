@@ -1,0 +1,108 @@
+#pragma once
+
+/// What a running native task may ask and do. One per attempt, used on the attempt's own thread only.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+
+namespace troupe {
+
+/// One address that a task may use.
+struct task_address {
+  std::string address; ///< as the executor advertises it
+  int ordinal = -1;    ///< position under the executor's own device mask; -1 where the resource has none
+  share amount;        ///< how much of it
+
+  auto operator<=>(const task_address&) const = default;
+};
+
+/// An input block could not be had. Thrown by `task_context::read_shuffle`; ends the attempt without blame.
+class fetch_failure : public std::runtime_error {
+public:
+  fetch_failure(const std::string& what, stage_id of_shuffle, partition_index of_partition, attempt_number of_attempt,
+                executor_id on_executor)
+    : std::runtime_error(what), shuffle(of_shuffle), partition(of_partition), attempt(of_attempt),
+      executor(on_executor) {}
+  stage_id shuffle;
+  partition_index partition;
+  attempt_number attempt;
+  executor_id executor;
+};
+
+/// Reads shuffle inputs; implemented by the executor's data side.
+class shuffle_source {
+public:
+  virtual ~shuffle_source() = default;
+  /// Calls `each` with the bytes of `bucket` of every map output, in map partition order. Throws fetch_failure.
+  virtual void read(const shuffle_input& input, std::uint32_t bucket,
+                    const std::function<void(std::string_view)>& each) = 0;
+};
+
+class task_context {
+public:
+  /// The context of the attempt that runs on this thread. Throws std::logic_error outside a task.
+  static task_context& current();
+  /// The same, null outside a task.
+  static task_context* find_current() noexcept;
+
+  /// Identity of the attempt.
+  stage_id stage;
+  std::string_view stage_name;
+  partition_index partition = 0;
+  std::uint32_t tasks = 0; ///< partitions of the stage
+  attempt_number attempt = 0;
+  executor_id executor;
+  std::uint32_t buckets = 0; ///< of a shuffle map stage, else 0
+
+  /// Addresses of a resource that are this task's own; empty where it has none.
+  const std::vector<task_address>& addresses(std::string_view resource) const;
+  /// Share of the executor's cores.
+  share cpus() const noexcept;
+
+  /// True once the attempt was killed: nobody waits for its result any more. A long task looks now and then and returns
+  /// early. Also safe from threads that the task starts.
+  bool cancelled() const noexcept;
+
+  /// Reads this task's bucket of input `index` (see stage_spec::dependencies, shuffle ones only).
+  void read_shuffle(std::size_t index, const std::function<void(std::string_view)>& each);
+  /// Hands over this map task's output, one entry per bucket. Once, at most.
+  void set_map_output(std::vector<std::string> by_bucket);
+
+  /// --- the executor's side ---
+
+  /// What the lease gives and where inputs come from. Outlives the context.
+  struct environment {
+    executor_id executor;
+    const std::vector<std::pair<std::string, std::vector<task_address>>>* addresses = nullptr;
+    share cpus;
+    shuffle_source* shuffles = nullptr;
+    const stage_install* stage = nullptr;
+    const std::atomic<bool>* cancelled = nullptr; ///< null: never
+  };
+  explicit task_context(const environment& env);
+  ~task_context();
+  task_context(const task_context&) = delete;
+  task_context& operator=(const task_context&) = delete;
+
+  /// Makes this the current context of the calling thread for the next attempt, without anything of the one before.
+  void begin(partition_index partition, attempt_number attempt);
+  bool has_map_output() const noexcept { return has_map_output_; }
+  std::vector<std::string> take_map_output();
+
+private:
+  environment env_;
+  std::vector<std::string> map_output_;
+  bool has_map_output_ = false;
+  task_context* outer_ = nullptr; ///< current before this one
+};
+
+} // namespace troupe

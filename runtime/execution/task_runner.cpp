@@ -1,0 +1,217 @@
+#include <troupe/runtime/execution/task_runner.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include <troupe/runtime/execution/command_environment.hpp>
+#include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/runtime/execution/installed_stage.hpp>
+#include <troupe/runtime/execution/lease_thread.hpp>
+
+namespace troupe {
+
+namespace {
+
+constexpr auto destructor_grace = std::chrono::seconds{1};
+
+/// A new stage's first version, or the next one of a known stage: new inputs, the same program.
+std::shared_ptr<const stage_version> make_version(const stage_install& install, const stage_version* known) {
+  auto version = std::make_shared<stage_version>();
+  version->install = install;
+  if (known) {
+    version->install.program = known->install.program;
+    version->plan = known->plan;
+    version->command = known->command;
+    version->fault = known->fault;
+    return version;
+  }
+  if (!install.program) {
+    version->fault = make_error(ec::malformed, "stage '" + install.name + "' was installed without a program");
+  } else if (const auto* native = std::get_if<native_program>(install.program.get())) {
+    auto plan = native_plan::make(*native, function_table::instance());
+    if (plan)
+      version->plan = std::make_shared<const native_plan>(std::move(*plan));
+    else
+      version->fault = plan.error();
+  } else {
+    version->command = &std::get<command_program>(*version->install.program);
+  }
+  return version;
+}
+
+} // namespace
+
+struct task_runner::impl {
+  explicit impl(options given) : opts(std::move(given)) {
+    common.executor = opts.executor;
+    common.shuffles = opts.shuffles;
+    common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file};
+    common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"),
+                       opts.kill_grace};
+    common.flush_tasks = std::max(1u, opts.flush_tasks);
+    common.on_outcomes = opts.on_outcomes;
+    common.on_parked = [this](lease_thread& thread) {
+      const std::lock_guard lock{mutex};
+      parked.push_back(&thread);
+    };
+    common.on_ended = [this] {
+      const std::lock_guard lock{mutex};
+      ++ended;
+      all_ended.notify_all();
+    };
+  }
+
+  lease_thread::lease_terms terms_of(const lease_grant& grant) const {
+    lease_thread::lease_terms terms;
+    terms.lease = grant.lease;
+    terms.cpus = grant.holding.cpus;
+    for (const auto& [resource, shares] : grant.holding.resources) {
+      const auto order = opts.ordinals.find(resource);
+      auto& list = terms.addresses.emplace_back(resource, std::vector<task_address>{}).second;
+      for (const auto& part : shares) {
+        if (part.address.empty()) continue; // counted only
+        int ordinal = -1;
+        if (order != opts.ordinals.end()) {
+          const auto at = std::find(order->second.begin(), order->second.end(), part.address);
+          if (at != order->second.end()) ordinal = static_cast<int>(at - order->second.begin());
+        }
+        list.push_back({part.address, ordinal, part.amount});
+      }
+    }
+    return terms;
+  }
+
+  /// For calls that may end in `on_outcomes`, which must not happen under the mutex. Threads live as long as this.
+  std::vector<lease_thread*> all_threads() const {
+    const std::lock_guard lock{mutex};
+    std::vector<lease_thread*> list;
+    list.reserve(threads.size());
+    for (const auto& thread : threads) list.push_back(thread.get());
+    return list;
+  }
+
+  const options opts;
+  lease_thread::shared common;
+  mutable std::mutex mutex;
+  std::condition_variable all_ended;
+  std::vector<std::unique_ptr<lease_thread>> threads; ///< all that were ever started
+  std::vector<lease_thread*> parked;
+  std::map<lease_id, lease_thread*> leases;
+  std::map<stage_id, std::shared_ptr<installed_stage>> stages;
+  std::size_t ended = 0;
+  bool stopping = false;
+};
+
+task_runner::task_runner(options opts) : impl_(std::make_unique<impl>(std::move(opts))) {}
+
+task_runner::~task_runner() {
+  shutdown(destructor_grace);
+  impl_->threads.clear(); // joins
+}
+
+void task_runner::open_lease(const lease_grant& grant) {
+  auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  if (d.stopping) return;
+  lease_thread* thread = nullptr;
+  if (!d.parked.empty()) {
+    thread = d.parked.back();
+    d.parked.pop_back();
+  } else {
+    thread = d.threads.emplace_back(std::make_unique<lease_thread>(d.common)).get();
+  }
+  thread->open(d.terms_of(grant));
+  d.leases[grant.lease] = thread;
+}
+
+void task_runner::close_lease(lease_id lease) {
+  auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  const auto i = d.leases.find(lease);
+  if (i == d.leases.end()) return;
+  if (i->second->close()) d.parked.push_back(i->second);
+  d.leases.erase(i);
+}
+
+void task_runner::install(const stage_install& stage) {
+  auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  auto& known = d.stages[stage.stage];
+  if (!known) {
+    known = std::make_shared<installed_stage>(make_version(stage, nullptr));
+    return;
+  }
+  const auto current = known->version();
+  if (stage.stage_attempt > current->install.stage_attempt) known->replace(make_version(stage, current.get()));
+}
+
+void task_runner::remove(stage_id stage) {
+  auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  const auto i = d.stages.find(stage);
+  if (i == d.stages.end()) return;
+  i->second->remove();
+  for (const auto& thread : d.threads) thread->forget(*i->second);
+  d.stages.erase(i);
+}
+
+void task_runner::run(std::shared_ptr<const task_batch> batch) {
+  auto& d = *impl_;
+  if (!batch || batch->count == 0) return;
+  if ((!batch->partitions.empty() && batch->partitions.size() != batch->count) ||
+      (!batch->attempts.empty() && batch->attempts.size() != batch->count))
+    throw std::logic_error("a batch of " + std::to_string(batch->count) + " tasks has columns of another length");
+  const std::lock_guard lock{d.mutex};
+  if (d.stopping) return;
+  const auto lease = d.leases.find(batch->lease);
+  if (lease == d.leases.end())
+    throw std::logic_error("a batch came for lease " + std::to_string(batch->lease.value) + ", which is not open");
+  const auto stage = d.stages.find(batch->stage);
+  if (stage == d.stages.end())
+    throw std::logic_error("a batch came for stage " + std::to_string(batch->stage.value) + ", which is not installed");
+  lease->second->push(std::move(batch), stage->second);
+}
+
+void task_runner::kill(const kill_task& which) {
+  for (auto* const thread : impl_->all_threads()) thread->kill(which);
+}
+
+void task_runner::flush() {
+  for (auto* const thread : impl_->all_threads()) thread->flush();
+}
+
+task_runner::load task_runner::current_load() const {
+  const auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  load sum;
+  for (const auto& thread : d.threads) {
+    const auto [running, queued] = thread->load();
+    sum.running += running;
+    sum.queued += queued;
+  }
+  return sum;
+}
+
+std::vector<running_attempt> task_runner::running() const {
+  const auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  std::vector<running_attempt> list;
+  for (const auto& thread : d.threads) thread->append_running(list);
+  return list;
+}
+
+bool task_runner::shutdown(std::chrono::nanoseconds grace) {
+  auto& d = *impl_;
+  std::unique_lock lock{d.mutex};
+  if (!std::exchange(d.stopping, true)) {
+    d.leases.clear();
+    for (const auto& thread : d.threads) thread->stop();
+  }
+  // A command that does not heed SIGTERM is killed after its own grace; that, and its outcome, take a moment.
+  return d.all_ended.wait_for(lock, grace + d.opts.kill_grace, [&] { return d.ended == d.threads.size(); });
+}
+
+} // namespace troupe

@@ -1,0 +1,80 @@
+#pragma once
+
+/// Runs attempts on the executor's own threads: one thread per open lease, tasks one after another. Native tasks run on
+/// the thread; a command runs as a child that the thread waits for. Methods are called by the executor actor and never
+/// wait for a task; `on_outcomes` is called on lease threads.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/execution/task_context.hpp>
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/storage/block_store.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+class task_runner {
+public:
+  struct options {
+    executor_id executor;
+    block_store* blocks = nullptr;      ///< map outputs and large results; outlives the runner
+    shuffle_source* shuffles = nullptr; ///< outlives the runner
+    std::string attempts_directory;     ///< parent of the commands' own directories; absolute, exists
+    std::string stderr_file;            ///< of this process, for the tail in failures; "" where shared with a host
+    std::map<std::string, std::vector<std::string>>
+        ordinals;                                         ///< per resource the device order under the executor's mask
+    std::uint32_t flush_tasks = 256;                      ///< outcomes that go out as one batch
+    std::uint64_t max_inline_result = 1 << 20;            ///< bytes; larger results become blocks
+    duration kill_grace = std::chrono::milliseconds{500}; ///< between SIGTERM and SIGKILL of a command
+    std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
+  };
+  explicit task_runner(options opts);
+  /// Ends what runs: see shutdown. Waits for as long as a native task runs.
+  ~task_runner();
+
+  /// Starts the lease's thread (or takes a parked one). @pre the lease is not open
+  void open_lease(const lease_grant& grant);
+  /// The lease gets no more batches; its thread parks when its queue is empty.
+  void close_lease(lease_id lease);
+  /// Makes a stage known, or replaces its inputs.
+  void install(const stage_install& stage);
+  /// Forgets a stage; what is queued of it is dropped, what runs of it is killed (a command's whole tree) and not
+  /// reported.
+  void remove(stage_id stage);
+  /// Queues a batch on its lease's thread. Throws std::logic_error where the lease is not open, the stage is not
+  /// installed or the batch's columns are not of one length. Columns of arguments are checked task by task.
+  void run(std::shared_ptr<const task_batch> batch);
+  /// Ends a queued or running attempt; it is reported as killed. A native task that runs only sees
+  /// `task_context::cancelled()`; its outcome, whatever it was, becomes killed when it ends. A queued attempt's outcome
+  /// is buffered: call `flush` after a round of kills.
+  void kill(const kill_task& which);
+  /// Sends outcomes that short tasks have left in the buffers of lease threads; called now and then by the actor.
+  void flush();
+
+  struct load {
+    std::uint32_t running = 0;
+    std::uint32_t queued = 0;
+  };
+  load current_load() const;
+  std::vector<running_attempt> running() const;
+
+  /// Drops what is queued and reports nothing more, ends commands (TERM, then KILL after `kill_grace`), asks native
+  /// tasks to end (`task_context::cancelled`) and waits for lease threads, at most `grace` beyond `kill_grace`. False
+  /// when a native task still runs then; the caller then ends the process.
+  bool shutdown(std::chrono::nanoseconds grace);
+
+private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace troupe

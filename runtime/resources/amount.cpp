@@ -1,0 +1,159 @@
+#include <troupe/runtime/resources/amount.hpp>
+
+#include <array>
+#include <limits>
+#include <optional>
+
+#include <troupe/runtime/resources/quote.hpp>
+
+namespace troupe {
+namespace {
+
+using detail::quote;
+
+constexpr std::int64_t max_count = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t fraction_digits = 12;
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+constexpr bool all_digits(std::string_view text) noexcept {
+  for (const char c : text)
+    if (!is_digit(c)) return false;
+  return !text.empty();
+}
+
+/// Whole numbers as people write them: `007` is a slip (or somebody's octal), not 7.
+constexpr bool is_plain_number(std::string_view text) noexcept {
+  return all_digits(text) && (text.size() == 1 || text.front() != '0');
+}
+
+/// Value of a text of digits, nothing on overflow.
+constexpr std::optional<std::int64_t> value_of(std::string_view digits) noexcept {
+  std::int64_t value = 0;
+  for (const char c : digits) {
+    const std::int64_t digit = c - '0';
+    if (value > (max_count - digit) / 10) return std::nullopt;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+error bad(std::string_view text, std::string_view why) {
+  return make_error(ec::invalid_argument, quote(text) + " " + std::string{why});
+}
+
+constexpr std::string_view share_grammar = "is not an amount: write a whole number, a decimal such as 0.5, or 1/n";
+
+result<share> parse_reciprocal(std::string_view text, std::string_view denominator) {
+  if (!is_plain_number(denominator)) return bad(text, share_grammar);
+  const auto n = value_of(denominator);
+  if (n == 0) return bad(text, "divides by zero");
+  if (!n || *n > share::units_per_whole) return bad(text, "is below the smallest amount, 0.000000000001");
+  return share{share::units_per_whole / *n};
+}
+
+struct memory_unit {
+  char letter;
+  int shift;
+};
+constexpr std::array<memory_unit, 6> memory_units{{{'p', 50}, {'t', 40}, {'g', 30}, {'m', 20}, {'k', 10}, {'b', 0}}};
+
+constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Powers of two that a suffix stands for; nothing for one that does not exist.
+constexpr std::optional<int> shift_of(std::string_view suffix) noexcept {
+  if (suffix.empty()) return 20;
+  const char letter = lower(suffix.front());
+  const auto tail = suffix.substr(1);
+  for (const auto& unit : memory_units) {
+    if (unit.letter != letter) continue;
+    const bool bare = tail.empty();
+    const bool with_b = tail.size() == 1 && lower(tail[0]) == 'b';
+    const bool with_ib = tail.size() == 2 && lower(tail[0]) == 'i' && lower(tail[1]) == 'b';
+    if (bare || (letter != 'b' && (with_b || with_ib))) return unit.shift;
+  }
+  return std::nullopt;
+}
+
+/// Digits of a non-negative amount, `0.5` or `2`.
+std::string decimal_text(std::int64_t units) {
+  std::string text = std::to_string(units / share::units_per_whole);
+  std::string fraction = std::to_string(units % share::units_per_whole);
+  fraction.insert(0, fraction_digits - fraction.size(), '0');
+  fraction.erase(fraction.find_last_not_of('0') + 1);
+  if (!fraction.empty()) text += "." + fraction;
+  return text;
+}
+
+} // namespace
+
+result<share> parse_share(std::string_view text) {
+  if (text.substr(0, 2) == "1/") return parse_reciprocal(text, text.substr(2));
+
+  const auto point = text.find('.');
+  const auto whole_text = text.substr(0, point);
+  const auto fraction_text = point == std::string_view::npos ? std::string_view{} : text.substr(point + 1);
+  const bool has_point = point != std::string_view::npos;
+  const bool whole_ok = is_plain_number(whole_text) || (has_point && whole_text.empty());
+  if (!whole_ok || (has_point && !all_digits(fraction_text))) return bad(text, share_grammar);
+  if (fraction_text.size() > fraction_digits) return bad(text, "has more than 12 digits after the point");
+
+  const auto whole = value_of(whole_text);
+  std::string padded{fraction_text};
+  padded.append(fraction_digits - padded.size(), '0');
+  const std::int64_t fraction = *value_of(padded);
+  if (!whole || *whole > share::max_whole || (*whole == share::max_whole && fraction > 0))
+    return bad(text, "is above 9000000, the largest amount");
+  const share amount{*whole * share::units_per_whole + fraction};
+  if (amount.is_zero()) return bad(text, "must be more than zero");
+  return amount;
+}
+
+std::string to_string(share amount) {
+  // Nothing that was parsed is negative; what came over a wire may be and must still be printable.
+  if (amount.units < 0) return std::to_string(amount.units) + "/1000000000000";
+  std::string decimal = decimal_text(amount.units);
+  if (amount.units == 0 || amount.is_whole()) return decimal;
+  // The smallest n with 10^12 / n rounded down to these units, if there is one.
+  if (amount.units >= share::units_per_whole) return decimal;
+  const std::int64_t n = share::units_per_whole / (amount.units + 1) + 1;
+  if (share::units_per_whole / n == amount.units) {
+    std::string reciprocal = "1/" + std::to_string(n);
+    if (reciprocal.size() < decimal.size()) return reciprocal;
+  }
+  return decimal;
+}
+
+result<std::int64_t> parse_count(std::string_view text) {
+  if (!is_plain_number(text)) return bad(text, "is not a whole number: write decimal digits only");
+  const auto value = value_of(text);
+  if (!value) return bad(text, "is above 9223372036854775807, the largest whole number");
+  return *value;
+}
+
+result<std::int64_t> parse_memory(std::string_view text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  const auto number = text.substr(0, digits);
+  const auto suffix = text.substr(digits);
+  if (!suffix.empty() && suffix.front() == '.')
+    return bad(text, "is not a memory size: fractional values are not supported, use a smaller unit (512m)");
+  const auto shift = shift_of(suffix);
+  if (!is_plain_number(number) || !shift)
+    return bad(text, "is not a memory size: write digits and one of b k m g t p, such as 512m or 4g (no suffix: MiB)");
+  const auto value = value_of(number);
+  if (!value || *value > (max_count >> *shift)) return bad(text, "is above 2^63 - 1 bytes, the largest memory size");
+  return *value << *shift;
+}
+
+std::string memory_to_string(std::int64_t bytes) {
+  if (bytes != 0) {
+    for (const auto& unit : memory_units) {
+      const std::int64_t size = std::int64_t{1} << unit.shift;
+      if (bytes % size == 0) return std::to_string(bytes / size) + unit.letter;
+    }
+  }
+  return "0b";
+}
+
+} // namespace troupe

@@ -1,0 +1,136 @@
+#include <troupe/runtime/resources/capacity.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <troupe/runtime/resources/quote.hpp>
+
+namespace troupe {
+namespace {
+
+using detail::quote;
+
+std::string amount_text(std::string_view name, std::int64_t amount) {
+  const bool bytes = is_builtin_executor_resource(name) && name != resource_names::cores;
+  return bytes ? memory_to_string(amount) : std::to_string(amount);
+}
+
+/// Tasks that take `part` each out of `total` whole ones. A fraction is never split over two addresses; what is only
+/// counted has no such borders.
+std::int64_t slots_in(std::int64_t total, bool has_addresses, share part) noexcept {
+  if (part.units <= 0) return 0;
+  if (part.is_whole() || !has_addresses) return fits(share::whole(total), part);
+  return total * fits(share::whole(1), part);
+}
+
+/// The one place where slots are derived. `slots_of_pool(name, part)` says how many tasks one custom resource allows.
+template <class F>
+slot_count count_slots(std::int64_t cores, const resource_profile& profile, F slots_of_pool) {
+  slot_count count;
+  bool limited = false;
+  const auto limit = [&](std::string_view name, std::int64_t slots) {
+    if (limited && slots >= count.slots) return;
+    limited = true;
+    count = {slots, std::string{name}};
+  };
+  if (const auto cpus = profile.task_amount(resource_names::cpus); !cpus.is_zero())
+    limit(resource_names::cpus, fits(share::whole(cores), cpus));
+  for (const auto& [name, part] : profile.task)
+    if (name != resource_names::cpus) limit(name, slots_of_pool(name, part));
+  return count;
+}
+
+} // namespace
+
+std::int64_t executor_capacity::amount_of(std::string_view name) const noexcept {
+  if (name == resource_names::cores) return cores;
+  if (name == resource_names::memory) return memory;
+  if (name == resource_names::memory_overhead) return memory_overhead;
+  if (name == resource_names::off_heap) return off_heap;
+  for (const auto& [key, pool] : custom)
+    if (key == name) return pool.amount;
+  return 0;
+}
+
+bool is_valid_address(std::string_view address) noexcept {
+  return !address.empty() && address.size() <= 128 &&
+         std::all_of(address.begin(), address.end(), [](char c) { return c > 0x20 && c < 0x7f && c != ','; });
+}
+
+result<void> validate(const executor_capacity& capacity) {
+  const auto bad = [](std::string message) { return make_error(ec::invalid_argument, std::move(message)); };
+  if (capacity.cores < 0 || capacity.cores > share::max_whole)
+    return bad("cores " + std::to_string(capacity.cores) + " must lie between 0 and 9000000");
+  std::int64_t memory_left = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t bytes : {capacity.memory, capacity.memory_overhead, capacity.off_heap}) {
+    if (bytes < 0 || bytes > memory_left)
+      return bad("the memory amounts of an executor must not be negative nor add up to more than 2^63 - 1");
+    memory_left -= bytes;
+  }
+  for (const auto& [name, pool] : capacity.custom) {
+    if (!is_valid_resource_name(name) || is_builtin_executor_resource(name) || name == resource_names::cpus)
+      return bad("custom resource " + quote(name) + ": " + std::string{resource_name_grammar} +
+                 ", and is none of the built-in names");
+    if (pool.amount < 0 || pool.amount > share::max_whole)
+      return bad(name + " " + std::to_string(pool.amount) + " must lie between 0 and 9000000");
+    if (!pool.addresses.empty() && pool.addresses.size() != static_cast<std::size_t>(pool.amount))
+      return bad(name + " " + std::to_string(pool.amount) + " comes with " + std::to_string(pool.addresses.size()) +
+                 " addresses");
+    std::set<std::string_view> seen;
+    for (const auto& address : pool.addresses) {
+      if (!is_valid_address(address))
+        return bad(name + " address " + quote(address) + ": " + std::string{address_grammar});
+      if (!seen.insert(address).second) return bad(name + " address " + quote(address) + " is there twice");
+    }
+  }
+  return {};
+}
+
+executor_capacity capacity_of(const resource_profile& profile) {
+  executor_capacity capacity{profile.executor_amount(resource_names::cores),
+                             profile.executor_amount(resource_names::memory),
+                             profile.executor_amount(resource_names::memory_overhead),
+                             profile.executor_amount(resource_names::off_heap),
+                             {}};
+  for (const auto& [name, request] : profile.executor)
+    if (!is_builtin_executor_resource(name)) capacity.custom[name].amount = request.amount;
+  return capacity;
+}
+
+std::string to_string(const shortfall& s) { return "needs " + s.resource + " " + s.wanted + ", has " + s.present; }
+
+std::vector<shortfall> shortfalls(const executor_capacity& capacity, const resource_profile& profile) {
+  std::vector<shortfall> missing;
+  std::set<std::string_view> named;
+  for (const auto& [name, request] : profile.executor) {
+    const std::int64_t present = capacity.amount_of(name);
+    if (present >= request.amount) continue;
+    missing.push_back({name, amount_text(name, request.amount), amount_text(name, present)});
+    named.insert(name);
+  }
+  for (const auto& [name, amount] : profile.task) {
+    const std::string_view clause = name == resource_names::cpus ? resource_names::cores : std::string_view{name};
+    const std::int64_t present = capacity.amount_of(clause);
+    // What the executor clause has already said is not said twice.
+    if (present < amount.ceil() && named.count(clause) == 0)
+      missing.push_back({name, to_string(amount), std::to_string(present)});
+  }
+  return missing;
+}
+
+slot_count slots_of(const executor_capacity& capacity, const resource_profile& profile) {
+  return count_slots(capacity.cores, profile, [&](const std::string& name, share part) -> std::int64_t {
+    const auto pool = capacity.custom.find(name);
+    if (pool == capacity.custom.end()) return 0;
+    return slots_in(pool->second.amount, !pool->second.addresses.empty(), part);
+  });
+}
+
+slot_count slots_of(const resource_profile& profile) {
+  return count_slots(profile.executor_amount(resource_names::cores), profile, [&](const std::string& name, share part) {
+    return slots_in(profile.executor_amount(name), true, part);
+  });
+}
+
+} // namespace troupe

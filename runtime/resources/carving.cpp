@@ -1,0 +1,234 @@
+#include <troupe/runtime/resources/carving.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include <troupe/runtime/resources/quote.hpp>
+
+namespace troupe {
+namespace {
+
+/// All memory that an executor takes from its host, in bytes.
+std::int64_t memory_of(const executor_capacity& c) {
+  std::int64_t sum = 0;
+  for (const std::int64_t part : {c.memory, c.memory_overhead, c.off_heap})
+    if (__builtin_add_overflow(sum, part, &sum)) return std::numeric_limits<std::int64_t>::max();
+  return sum;
+}
+
+/// One amount that a shape wants of a host.
+struct want {
+  std::string resource; ///< `cores`, `memory` (all of it) or a custom name
+  std::int64_t amount = 0;
+};
+
+std::vector<want> wants_of(const resource_profile& shape) {
+  const auto capacity = capacity_of(shape);
+  std::vector<want> wants{{std::string{resource_names::cores}, capacity.cores},
+                          {std::string{resource_names::memory}, memory_of(capacity)}};
+  for (const auto& [name, pool] : capacity.custom) wants.push_back({name, pool.amount});
+  return wants;
+}
+
+std::int64_t amount_on(const carving_host& host, const std::string& resource) {
+  if (resource == resource_names::cores) return host.cores;
+  if (resource == resource_names::memory) return host.memory;
+  const auto pool = host.custom.find(resource);
+  return pool != host.custom.end() ? pool->second.amount : 0;
+}
+
+std::string number_text(const std::string& resource, std::int64_t amount) {
+  return resource == resource_names::memory ? memory_to_string(amount) : std::to_string(amount);
+}
+
+std::string want_text(const want& w) {
+  if (w.resource == resource_names::cores) return std::to_string(w.amount) + (w.amount == 1 ? " core" : " cores");
+  if (w.resource == resource_names::memory) return memory_to_string(w.amount) + " of memory";
+  return w.resource + " " + std::to_string(w.amount);
+}
+
+/// How the memory adds up, where it has more than one part: people ask for 4g and wonder where 4.5g come from.
+std::string memory_parts(const resource_profile& shape) {
+  std::string parts;
+  int count = 0;
+  for (const auto name : {resource_names::memory, resource_names::memory_overhead, resource_names::off_heap}) {
+    const std::int64_t bytes = shape.executor_amount(name);
+    if (bytes == 0) continue;
+    parts += (count++ > 0 ? " + " : "") + std::string{name} + " " + memory_to_string(bytes);
+  }
+  return count > 1 ? " (" + parts + ")" : "";
+}
+
+} // namespace
+
+result<void> validate(const carving_host& host) {
+  if (host.name.empty()) return make_error(ec::invalid_argument, "a host has no name");
+  const auto ok = validate(executor_capacity{host.cores, host.memory, 0, 0, host.custom});
+  if (!ok) return make_error(ok.error().code, "host " + detail::quote(host.name) + ": " + ok.error().message);
+  return {};
+}
+
+carving::carving(std::vector<carving_host> hosts, std::string described_by)
+  : hosts_(std::move(hosts)), described_by_(std::move(described_by)), states_(hosts_.size()) {
+  std::map<std::string, std::size_t> machines;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const auto& host = hosts_[i];
+    auto machine = lent_devices_.size();
+    if (!host.machine.empty()) machine = machines.emplace(host.machine, machine).first->second;
+    if (machine == lent_devices_.size()) lent_devices_.emplace_back();
+    states_[i] = {machine, host.cores, host.memory, {}};
+    for (const auto& [name, pool] : host.custom)
+      if (pool.addresses.empty()) states_[i].counted[name] = pool.amount;
+  }
+}
+
+result<carved_executor> carving::place(request_id request, const resource_profile& shape) {
+  if (lent_.count(request) != 0)
+    return make_error(ec::invalid_argument, "request " + std::to_string(request.value) + " has an executor already");
+  if (auto possible = check(shape); !possible.feasible) return make_error(ec::infeasible, possible.sentence);
+  auto executor = find_place(shape);
+  if (!executor)
+    return make_error(ec::overloaded, "no host has room now for an executor with " + to_string(shape) +
+                                          "; it starts when others end (" + described_by_ + ")");
+  lend(*executor);
+  lent_.emplace(request, *executor);
+  return *std::move(executor);
+}
+
+bool carving::free(request_id request) {
+  const auto found = lent_.find(request);
+  if (found == lent_.end()) return false;
+  if (found->second) take_back(*found->second);
+  lent_.erase(found);
+  return true;
+}
+
+bool carving::park(request_id request) {
+  const auto found = lent_.find(request);
+  if (found == lent_.end() || !found->second) return false;
+  take_back(*found->second);
+  found->second.reset();
+  return true;
+}
+
+std::uint32_t carving::room_for(const resource_profile& shape) const {
+  carving scratch = *this;
+  std::uint32_t room = 0;
+  for (auto next = scratch.find_place(shape); next; next = scratch.find_place(shape)) {
+    scratch.lend(*next);
+    ++room;
+  }
+  return room;
+}
+
+feasibility carving::check(const resource_profile& shape) const {
+  const auto wants = wants_of(shape);
+  // The host that lacks least, in case every amount exists somewhere but never together.
+  const carving_host* nearest = nullptr;
+  std::vector<want> nearest_lacks;
+  for (const auto& host : hosts_) {
+    std::vector<want> lacks;
+    for (const auto& w : wants)
+      if (amount_on(host, w.resource) < w.amount) lacks.push_back(w);
+    if (lacks.empty()) return {true, true, {}};
+    if (nearest == nullptr || lacks.size() < nearest_lacks.size()) {
+      nearest = &host;
+      nearest_lacks = std::move(lacks);
+    }
+  }
+  const auto because_of = " (" + described_by_ + ")";
+  if (nearest == nullptr) return {false, true, "there is no host to run executors on" + because_of};
+
+  const auto hosts = std::to_string(hosts_.size()) + (hosts_.size() == 1 ? " host" : " hosts");
+  std::string sentence;
+  for (const auto& w : wants) {
+    std::int64_t largest = 0;
+    for (const auto& host : hosts_) largest = std::max(largest, amount_on(host, w.resource));
+    if (largest >= w.amount) continue;
+    sentence += (sentence.empty() ? "" : "; ") + std::string{"no host has "} + want_text(w);
+    if (w.resource == resource_names::memory) sentence += memory_parts(shape);
+    sentence += ": the largest of " + hosts + " has " + number_text(w.resource, largest);
+  }
+  if (sentence.empty()) {
+    sentence = "no single host has all of ";
+    for (std::size_t i = 0; i < wants.size(); ++i) sentence += (i == 0 ? "" : ", ") + want_text(wants[i]);
+    sentence += ": the nearest, " + nearest->name + ", lacks ";
+    for (std::size_t i = 0; i < nearest_lacks.size(); ++i) {
+      const auto& lack = nearest_lacks[i];
+      sentence += (i == 0 ? "" : ", ") + want_text(lack) + ", has " +
+                  number_text(lack.resource, amount_on(*nearest, lack.resource));
+    }
+  }
+  return {false, true, sentence + because_of};
+}
+
+std::optional<executor_capacity> carving::carve(std::size_t host, const resource_profile& shape) const {
+  auto capacity = capacity_of(shape);
+  const auto& state = states_[host];
+  if (capacity.cores <= 0 || capacity.cores > state.cores || memory_of(capacity) > state.memory) return std::nullopt;
+  const auto& lent = lent_devices_[state.machine];
+  for (auto& [name, pool] : capacity.custom) {
+    const auto there = hosts_[host].custom.find(name);
+    if (there == hosts_[host].custom.end()) return std::nullopt;
+    if (there->second.addresses.empty()) {
+      if (pool.amount > state.counted.at(name)) return std::nullopt;
+      continue;
+    }
+    for (const auto& address : there->second.addresses) {
+      if (static_cast<std::int64_t>(pool.addresses.size()) == pool.amount) break;
+      if (lent.count({name, address}) == 0) pool.addresses.push_back(address);
+    }
+    if (static_cast<std::int64_t>(pool.addresses.size()) < pool.amount) return std::nullopt;
+  }
+  return capacity;
+}
+
+std::optional<carved_executor> carving::find_place(const resource_profile& shape) const {
+  std::optional<carved_executor> best;
+  std::tuple<std::int64_t, std::int64_t, std::int64_t> best_cost;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    auto capacity = carve(i, shape);
+    if (!capacity) continue;
+    const std::tuple cost{spare_after(i, shape), states_[i].cores, states_[i].memory};
+    if (best && cost >= best_cost) continue;
+    best = carved_executor{i, *std::move(capacity)};
+    best_cost = cost;
+  }
+  return best;
+}
+
+/// Custom amounts that lie free on a host and that the shape has no use for.
+std::int64_t carving::spare_after(std::size_t host, const resource_profile& shape) const {
+  std::int64_t spare = 0;
+  for (const auto& [name, pool] : hosts_[host].custom) {
+    if (shape.executor_amount(name) > 0) continue;
+    if (pool.addresses.empty()) spare += states_[host].counted.at(name);
+    for (const auto& address : pool.addresses)
+      spare += lent_devices_[states_[host].machine].count({name, address}) == 0 ? 1 : 0;
+  }
+  return spare;
+}
+
+void carving::lend(const carved_executor& executor) {
+  auto& state = states_[executor.host];
+  state.cores -= executor.capacity.cores;
+  state.memory -= memory_of(executor.capacity);
+  for (const auto& [name, pool] : executor.capacity.custom) {
+    if (pool.addresses.empty()) state.counted.at(name) -= pool.amount;
+    for (const auto& address : pool.addresses) lent_devices_[state.machine].insert({name, address});
+  }
+}
+
+void carving::take_back(const carved_executor& executor) {
+  auto& state = states_[executor.host];
+  state.cores += executor.capacity.cores;
+  state.memory += memory_of(executor.capacity);
+  for (const auto& [name, pool] : executor.capacity.custom) {
+    if (pool.addresses.empty()) state.counted.at(name) += pool.amount;
+    for (const auto& address : pool.addresses) lent_devices_[state.machine].erase({name, address});
+  }
+}
+
+} // namespace troupe

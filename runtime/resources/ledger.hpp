@@ -1,0 +1,94 @@
+#pragma once
+
+/// Who holds what on one executor. The executor owns the authoritative one; the dag scheduler keeps one per executor as
+/// its book and the two are driven by the same calls, so they cannot differ.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/resources/capacity.hpp>
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+/// A share of one address. Amounts of one and more are several whole addresses.
+struct address_share {
+  std::string address; ///< empty for a resource that is counted only
+  share amount;
+
+  auto operator<=>(const address_share&) const = default;
+};
+
+/// What one lease holds: cpus, and shares of addresses by resource.
+struct allotment {
+  share cpus;
+  std::map<std::string, std::vector<address_share>> resources;
+
+  auto operator<=>(const allotment&) const = default;
+};
+
+/// Free cpus and addresses of one executor. Not thread-safe; one owner. Every method either does all it says or
+/// changes nothing.
+class ledger {
+public:
+  ledger() = default;
+  /// @pre `capacity` passes `validate`
+  explicit ledger(executor_capacity capacity);
+
+  const executor_capacity& capacity() const noexcept { return capacity_; }
+
+  /// Chooses what a task of `profile` would hold: whole requests take free addresses in order; a fraction takes the
+  /// fullest address that still fits it (best fit, spec AD-12 [T]). Nothing is taken. Empty: does not fit now.
+  std::optional<allotment> choose(const resource_profile& profile) const;
+
+  /// Takes `a`. Refused, with the clause that fails, when it names an unknown resource or address, splits a fraction
+  /// over addresses, or would take more than is free.
+  result<void> acquire(const allotment& a);
+
+  /// Gives `a` back. Refused when more would be free than there is.
+  result<void> release(const allotment& a);
+
+  /// How many more tasks of `profile` fit now (derived, never stored); as often `choose` and `acquire` succeed.
+  std::int64_t free_slots(const resource_profile& profile) const;
+
+  share free_cpus() const noexcept { return free_cpus_; }
+  /// Free part of one address; zero where unknown.
+  share free_of(std::string_view resource, std::string_view address) const;
+  /// True when nothing is taken.
+  bool is_idle() const;
+
+private:
+  /// One address, or all of a resource that is only counted.
+  struct cell {
+    std::string address;
+    share total;
+    share free;
+  };
+  struct pool {
+    bool counted = false;
+    std::vector<cell> cells; ///< one per address in order; exactly one where counted
+
+    std::vector<address_share> choose(share part) const;
+    std::int64_t free_slots(share part) const noexcept;
+  };
+
+  const cell* find(std::string_view resource, std::string_view address) const noexcept;
+  cell* find(std::string_view resource, std::string_view address) noexcept;
+  /// Whether every part of `a` exists, is well formed, and is at most what `limit_of` says of its cell.
+  result<void> check(const allotment& a, std::string_view verb, std::string_view state,
+                     share (*limit_of)(const cell&)) const;
+
+  executor_capacity capacity_;
+  share free_cpus_;
+  std::map<std::string, pool, std::less<>> pools_;
+};
+
+/// True when `a` holds exactly what one task of `profile` takes, address by address.
+bool matches(const allotment& a, const resource_profile& profile);
+
+} // namespace troupe

@@ -1,0 +1,14 @@
+#pragma once
+
+/// Texts of strangers in error messages. Any thread.
+
+#include <string>
+#include <string_view>
+
+namespace troupe::detail {
+
+/// `text` between double quotes, fit for one line of a message whatever it holds: at most 80 bytes of it (then `…`),
+/// and bytes outside printable ASCII as `\xNN`.
+std::string quote(std::string_view text);
+
+} // namespace troupe::detail

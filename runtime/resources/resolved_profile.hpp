@@ -1,0 +1,17 @@
+#pragma once
+
+/// A profile under its number, as everybody but the profile registry sees it. A plain immutable copy.
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+namespace troupe {
+
+struct resolved_profile {
+  profile_id profile;
+  shape_id shape;           ///< of its executor half
+  resource_profile content; ///< complete
+  bool operator==(const resolved_profile&) const = default;
+};
+
+} // namespace troupe

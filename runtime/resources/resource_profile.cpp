@@ -1,0 +1,263 @@
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include <troupe/runtime/resources/quote.hpp>
+
+namespace troupe {
+namespace {
+
+using detail::quote;
+
+constexpr std::array<std::string_view, 4> builtin_executor_names{
+    resource_names::cores, resource_names::memory, resource_names::memory_overhead, resource_names::off_heap};
+
+bool is_memory(std::string_view name) noexcept {
+  return name != resource_names::cores && is_builtin_executor_resource(name);
+}
+
+std::string executor_text(std::string_view name, std::int64_t amount) {
+  return std::string{name} + " " + (is_memory(name) ? memory_to_string(amount) : std::to_string(amount));
+}
+
+error broken(std::string message) { return make_error(ec::invalid_profile, std::move(message)); }
+
+/// Script and vendor travel into file names, logs and the wire: one line of text, nothing else.
+bool is_one_line(std::string_view text) noexcept {
+  return text.size() <= 4096 && std::none_of(text.begin(), text.end(),
+                                             [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+result<void> check_executor_half(const resource_profile& profile) {
+  std::int64_t memory_left = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [name, request] : profile.executor) {
+    if (!is_valid_resource_name(name))
+      return broken("executor resource " + quote(name) + ": " + std::string{resource_name_grammar});
+    if (name == resource_names::cpus)
+      return broken("executor resource cpus: executors have cores, only tasks take cpus; write cores");
+    if (request.amount <= 0)
+      return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
+                    " must be more than zero; leave the resource out instead");
+    if (is_memory(name)) {
+      if (request.amount > memory_left)
+        return broken("executor resource " + name + ": the memory amounts of the profile add up to more than 2^63 - 1");
+      memory_left -= request.amount;
+    } else if (request.amount > share::max_whole) {
+      return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
+                    " is above 9000000, the largest amount");
+    }
+    if (!is_one_line(request.discovery_script) || !is_one_line(request.vendor))
+      return broken("executor resource " + name +
+                    ": discovery script and vendor must be single lines of at most 4096 bytes");
+  }
+  return {};
+}
+
+result<void> check_task_half(const resource_profile& profile) {
+  for (const auto& [name, amount] : profile.task) {
+    if (!is_valid_resource_name(name))
+      return broken("task resource " + quote(name) + ": " + std::string{resource_name_grammar});
+    if (is_builtin_executor_resource(name))
+      return broken("task resource " + name + ": this belongs to executors; tasks take cpus and custom resources");
+    if (amount.units <= 0)
+      return broken("task resource " + name + ": amount " + to_string(amount) + " must be more than zero");
+    if (amount > share::whole(share::max_whole))
+      return broken("task resource " + name + ": amount " + to_string(amount) +
+                    " is above 9000000, the largest amount");
+    if (name != resource_names::cpus && amount > share::whole(1) && !amount.is_whole())
+      return broken("task resource " + name + ": amount " + to_string(amount) +
+                    " must be either at most 1 or a whole number");
+  }
+  return {};
+}
+
+/// Whether one task fits an executor of this very profile. What a half leaves to the defaults is not checked here.
+result<void> check_fit(const resource_profile& profile) {
+  if (profile.is_task_only()) return {};
+  std::string lacking;
+  for (const auto& [name, amount] : profile.task) {
+    const bool is_cpus = name == resource_names::cpus;
+    const std::string clause{is_cpus ? resource_names::cores : std::string_view{name}};
+    if (profile.executor.count(clause) == 0) {
+      if (!is_cpus) lacking += (lacking.empty() ? "" : ", ") + name;
+    } else if (amount.ceil() > profile.executor_amount(clause)) {
+      return broken("task resource " + name + ": a task needs " + to_string(amount) + " but an executor has only " +
+                    executor_text(clause, profile.executor_amount(clause)));
+    }
+  }
+  if (!lacking.empty())
+    return broken("task resource " + lacking + ": the executor half of the profile has none; add it there");
+  return {};
+}
+
+} // namespace
+
+bool is_builtin_executor_resource(std::string_view name) noexcept {
+  return std::find(builtin_executor_names.begin(), builtin_executor_names.end(), name) != builtin_executor_names.end();
+}
+
+bool is_valid_resource_name(std::string_view name) noexcept {
+  const auto is_alnum = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= 128 && is_alnum(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-' || c == '/'; });
+}
+
+executor_resource_requests& executor_resource_requests::cores(std::int64_t count) {
+  return resource(std::string{resource_names::cores}, count);
+}
+
+executor_resource_requests& executor_resource_requests::memory(std::string_view size) {
+  return sized(resource_names::memory, size);
+}
+
+executor_resource_requests& executor_resource_requests::memory_overhead(std::string_view size) {
+  return sized(resource_names::memory_overhead, size);
+}
+
+executor_resource_requests& executor_resource_requests::off_heap(std::string_view size) {
+  return sized(resource_names::off_heap, size);
+}
+
+executor_resource_requests& executor_resource_requests::resource(std::string name, std::int64_t amount,
+                                                                 std::string discovery_script, std::string vendor) {
+  requests_[std::move(name)] = {amount, std::move(discovery_script), std::move(vendor)};
+  return *this;
+}
+
+executor_resource_requests& executor_resource_requests::sized(std::string_view name, std::string_view size) {
+  const auto bytes = parse_memory(size);
+  if (bytes)
+    resource(std::string{name}, *bytes);
+  else
+    errors_.push_back(broken("executor resource " + std::string{name} + ": " + bytes.error().message));
+  return *this;
+}
+
+task_resource_requests& task_resource_requests::cpus(std::int64_t count) {
+  return resource(std::string{resource_names::cpus}, count);
+}
+
+task_resource_requests& task_resource_requests::cpus(std::string_view amount) {
+  return resource(std::string{resource_names::cpus}, amount);
+}
+
+task_resource_requests& task_resource_requests::resource(std::string name, std::int64_t amount) {
+  if (amount >= 0 && amount <= share::max_whole) return put(std::move(name), share::whole(amount));
+  return put(std::move(name), make_error(ec::invalid_argument, "amount " + std::to_string(amount) +
+                                                                   " must be a whole number from 1 to 9000000"));
+}
+
+task_resource_requests& task_resource_requests::resource(std::string name, std::string_view amount) {
+  return put(std::move(name), parse_share(amount));
+}
+
+task_resource_requests& task_resource_requests::put(std::string name, result<share> amount) {
+  if (amount)
+    requests_[std::move(name)] = *amount;
+  else
+    errors_.push_back(broken("task resource " + name + ": " + amount.error().message));
+  return *this;
+}
+
+std::int64_t resource_profile::executor_amount(std::string_view name) const noexcept {
+  for (const auto& [key, request] : executor)
+    if (key == name) return request.amount;
+  return 0;
+}
+
+share resource_profile::task_amount(std::string_view name) const noexcept {
+  for (const auto& [key, amount] : task)
+    if (key == name) return amount;
+  return {};
+}
+
+std::string to_string(const resource_profile& profile) {
+  std::string executor;
+  const auto add_executor = [&](std::string_view name, std::int64_t amount) {
+    executor += (executor.empty() ? "executor: " : ", ") + executor_text(name, amount);
+  };
+  for (const auto name : builtin_executor_names)
+    if (const auto found = profile.executor.find(std::string{name}); found != profile.executor.end())
+      add_executor(name, found->second.amount);
+  for (const auto& [name, request] : profile.executor)
+    if (!is_builtin_executor_resource(name)) add_executor(name, request.amount);
+
+  std::string task;
+  const auto add_task = [&](std::string_view name, share amount) {
+    task += (task.empty() ? "task: " : ", ") + std::string{name} + " " + to_string(amount);
+  };
+  if (const auto found = profile.task.find(std::string{resource_names::cpus}); found != profile.task.end())
+    add_task(found->first, found->second);
+  for (const auto& [name, amount] : profile.task)
+    if (name != resource_names::cpus) add_task(name, amount);
+
+  if (executor.empty() && task.empty()) return "default";
+  return executor + (executor.empty() || task.empty() ? "" : "; ") + task;
+}
+
+resource_profile_builder& resource_profile_builder::require(const executor_resource_requests& requests) {
+  for (const auto& [name, request] : requests.requests()) executor_[name] = request;
+  errors_.insert(errors_.end(), requests.errors().begin(), requests.errors().end());
+  return *this;
+}
+
+resource_profile_builder& resource_profile_builder::require(const task_resource_requests& requests) {
+  for (const auto& [name, amount] : requests.requests()) task_[name] = amount;
+  errors_.insert(errors_.end(), requests.errors().begin(), requests.errors().end());
+  return *this;
+}
+
+result<resource_profile> resource_profile_builder::try_build() const {
+  if (!errors_.empty()) return errors_.front();
+  resource_profile profile{executor_, task_};
+  if (auto ok = validate(profile); !ok) return ok.error();
+  return profile;
+}
+
+resource_profile resource_profile_builder::build() const {
+  auto profile = try_build();
+  if (!profile) throw std::invalid_argument(profile.error().message);
+  return *std::move(profile);
+}
+
+result<void> validate(const resource_profile& profile) {
+  if (auto ok = check_executor_half(profile); !ok) return ok;
+  if (auto ok = check_task_half(profile); !ok) return ok;
+  return check_fit(profile);
+}
+
+resource_profile complete(const resource_profile& profile, const resource_profile& defaults) {
+  if (profile == resource_profile{}) return defaults;
+  resource_profile whole = profile;
+  if (profile.is_task_only()) {
+    whole.executor = defaults.executor;
+  } else {
+    for (const auto& [name, request] : defaults.executor)
+      if (is_builtin_executor_resource(name)) whole.executor.emplace(name, request);
+  }
+  if (const auto cpus = defaults.task.find(std::string{resource_names::cpus}); cpus != defaults.task.end())
+    whole.task.insert(*cpus);
+  return whole;
+}
+
+resource_profile merge(const resource_profile& a, const resource_profile& b) {
+  resource_profile larger = a;
+  for (const auto& [name, request] : b.executor) {
+    const auto [clause, added] = larger.executor.emplace(name, request);
+    if (!added && request.amount > clause->second.amount) clause->second = request;
+  }
+  for (const auto& [name, amount] : b.task) {
+    const auto [clause, added] = larger.task.emplace(name, amount);
+    if (!added && amount > clause->second) clause->second = amount;
+  }
+  return larger;
+}
+
+} // namespace troupe

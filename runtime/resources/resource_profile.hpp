@@ -1,0 +1,140 @@
+#pragma once
+
+/// Resource profiles: what an executor must have, and what one task takes of it. Immutable once built; equality is by
+/// content (spec section 13, item 2). Any thread.
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/resources/amount.hpp>
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+/// Names that mean something to Troupe itself on the executor side; every other name is a custom resource.
+namespace resource_names {
+inline constexpr std::string_view cores = "cores";                    ///< count
+inline constexpr std::string_view memory = "memory";                  ///< bytes
+inline constexpr std::string_view memory_overhead = "memoryOverhead"; ///< bytes
+inline constexpr std::string_view off_heap = "offHeap";               ///< bytes
+inline constexpr std::string_view cpus = "cpus";                      ///< task side, share of cores
+inline constexpr std::string_view gpu = "gpu";                        ///< an ordinary custom name with its own variable
+} // namespace resource_names
+
+/// True for cores, memory, memoryOverhead and offHeap.
+bool is_builtin_executor_resource(std::string_view name) noexcept;
+
+/// Whether a resource may be called so: 1 to 128 letters, digits and `. _ - /`, the first a letter or digit. Names end
+/// up in variables, labels and messages.
+bool is_valid_resource_name(std::string_view name) noexcept;
+/// That rule, to follow a colon in a message.
+inline constexpr std::string_view resource_name_grammar =
+    "a resource name has 1 to 128 letters, digits and . _ - /, and begins with a letter or digit";
+
+/// One clause of the executor half.
+struct executor_request {
+  std::int64_t amount = 0;      ///< count, or bytes for the memory names
+  std::string discovery_script; ///< program that prints the addresses as JSON; empty: configured elsewhere
+  std::string vendor;           ///< meaningful on Kubernetes only
+
+  auto operator<=>(const executor_request&) const = default;
+};
+
+/// What an executor must have. A later call for one name replaces the earlier one. Amounts are checked by
+/// `resource_profile_builder::build`; texts that do not parse are remembered and reported there too.
+class executor_resource_requests {
+public:
+  executor_resource_requests& cores(std::int64_t count);
+  executor_resource_requests& memory(std::string_view size); ///< `"1g"`; see parse_memory
+  executor_resource_requests& memory_overhead(std::string_view size);
+  executor_resource_requests& off_heap(std::string_view size);
+  executor_resource_requests& resource(std::string name, std::int64_t amount, std::string discovery_script = {},
+                                       std::string vendor = {});
+
+  const std::map<std::string, executor_request>& requests() const noexcept { return requests_; }
+  const std::vector<error>& errors() const noexcept { return errors_; }
+
+private:
+  executor_resource_requests& sized(std::string_view name, std::string_view size);
+
+  std::map<std::string, executor_request> requests_;
+  std::vector<error> errors_;
+};
+
+/// What one task takes. A later call for one name replaces the earlier one.
+class task_resource_requests {
+public:
+  task_resource_requests& cpus(std::int64_t count);
+  task_resource_requests& cpus(std::string_view amount); ///< `"0.5"`, `"1/3"`
+  task_resource_requests& resource(std::string name, std::int64_t amount);
+  task_resource_requests& resource(std::string name, std::string_view amount); ///< `"0.5"`, `"1/3"`, `"2"`
+  task_resource_requests& resource(std::string name, const char* amount) {
+    return resource(std::move(name), std::string_view{amount});
+  }
+
+  const std::map<std::string, share>& requests() const noexcept { return requests_; }
+  const std::vector<error>& errors() const noexcept { return errors_; }
+
+private:
+  task_resource_requests& put(std::string name, result<share> amount);
+
+  std::map<std::string, share> requests_;
+  std::vector<error> errors_;
+};
+
+/// An executor half and a task half. A profile without an executor half is *task-only*: it takes the executor half of
+/// the default profile (spec DF-16 [T]).
+struct resource_profile {
+  std::map<std::string, executor_request> executor;
+  std::map<std::string, share> task;
+
+  auto operator<=>(const resource_profile&) const = default;
+  bool is_task_only() const noexcept { return executor.empty(); }
+
+  /// Amount of one executor clause, 0 where it is absent.
+  std::int64_t executor_amount(std::string_view name) const noexcept;
+  /// What one task takes of `name`, zero where it is absent.
+  share task_amount(std::string_view name) const noexcept;
+};
+
+/// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`.
+std::string to_string(const resource_profile& profile);
+
+/// Collects requests and builds profiles from them. Stays usable after `build`.
+class resource_profile_builder {
+public:
+  resource_profile_builder& require(const executor_resource_requests& requests);
+  resource_profile_builder& require(const task_resource_requests& requests);
+
+  /// The profile, or the first rule that it breaks: a bad name; an amount that did not parse, is not positive,
+  /// overflows, or lies above 1 without being whole (custom task amounts); `cpus` on the executor side or a built-in
+  /// executor name on the task side; a custom task resource that the executor half lacks; a task that needs more than
+  /// an executor of this very profile has. A profile with nothing in it passes: it stands for the default one.
+  result<resource_profile> try_build() const;
+  /// The same; throws std::invalid_argument with the error's message.
+  resource_profile build() const;
+
+private:
+  std::map<std::string, executor_request> executor_;
+  std::map<std::string, share> task_;
+  std::vector<error> errors_;
+};
+
+/// Checks a profile that came from outside (a file, the wire) by the rules of `try_build`.
+result<void> validate(const resource_profile& profile);
+
+/// `profile` with the parts that it leaves out taken from `defaults`: cores, memory, memoryOverhead and offHeap one by
+/// one; the task's cpus; the whole executor half, custom resources included, where `profile` is task-only. A profile
+/// with nothing in it becomes `defaults`. The result may break a rule that `profile` alone did not (a task that needs
+/// more cpus than the default has cores): `validate` it.
+resource_profile complete(const resource_profile& profile, const resource_profile& defaults);
+
+/// Element by element the larger amount (`troupe.scheduler.profile-change = merge`; spec MG-*). Discovery script and
+/// vendor come from the larger clause, from `a` on a tie.
+resource_profile merge(const resource_profile& a, const resource_profile& b);
+
+} // namespace troupe

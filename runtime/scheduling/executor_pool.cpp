@@ -1,0 +1,347 @@
+#include <troupe/runtime/scheduling/executor_pool.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+
+#include <troupe/runtime/scheduling/state_machine.hpp>
+
+namespace troupe {
+
+void lease_record::add(const task_batch& batch) {
+  if (draining) throw std::logic_error{"a lease that is draining must get no more tasks"};
+  for (std::uint32_t i = 0; i < batch.count;) {
+    const auto first = batch.partition(i);
+    auto n = batch.partitions.empty() ? batch.count : 1u;
+    const auto attempt = batch.attempt(i);
+    while (i + n < batch.count && batch.partition(i + n) == first + n && batch.attempt(i + n) == attempt) ++n;
+    if (!runs.empty() && runs.back().stage == batch.stage && runs.back().first + runs.back().count == first &&
+        runs.back().attempt == attempt)
+      runs.back().count += n;
+    else
+      runs.push_back({batch.stage, first, n, attempt});
+    i += n;
+  }
+  in_flight += batch.count;
+}
+
+bool lease_record::remove(stage_id stage, partition_index partition, attempt_number attempt) {
+  // Attempts end in the order in which they were handed out unless one is killed, so the first run nearly always fits.
+  for (auto it = runs.begin(); it != runs.end(); ++it) {
+    if (it->stage != stage || it->attempt != attempt || partition < it->first || partition - it->first >= it->count)
+      continue;
+    const auto offset = partition - it->first;
+    if (offset == 0) {
+      ++it->first;
+      --it->count;
+    } else if (offset + 1 == it->count) {
+      --it->count;
+    } else {
+      const task_run rest{stage, partition + 1, it->count - offset - 1, attempt};
+      it->count = offset;
+      it = runs.insert(std::next(it), rest);
+    }
+    if (it->count == 0) runs.erase(it);
+    --in_flight;
+    return true;
+  }
+  return false;
+}
+
+demand_index executor_pool::intern(demand d) {
+  const auto [it, added] =
+      demand_numbers_.try_emplace({d.profile, d.build_id}, static_cast<demand_index>(demands_.size()));
+  if (added) {
+    demands_.push_back({std::move(d), {}, {}, {}, {}});
+    for (const auto& [id, e] : by_id_) {
+      const auto& record = *executors_[e];
+      if (record.status != executor_record::state::active || !can_serve(record, demands_.back().what)) continue;
+      demands_.back().satisfied_by.insert(e);
+      refresh(e, it->second);
+    }
+  }
+  return it->second;
+}
+
+executor_index executor_pool::add(executor_info info, time_point now) {
+  executor_index e;
+  if (vacant_.empty()) {
+    e = static_cast<executor_index>(executors_.size());
+    executors_.emplace_back();
+  } else {
+    e = vacant_.back();
+    vacant_.pop_back();
+  }
+  auto record = std::make_unique<executor_record>();
+  record->book = ledger{info.capacity};
+  record->idle_since = now;
+  record->info = std::move(info);
+  by_id_.emplace(record->info.executor, e);
+  executors_[e] = std::move(record);
+  for (demand_index d = 0; d < demands_.size(); ++d) {
+    if (can_serve(*executors_[e], demands_[d].what)) demands_[d].satisfied_by.insert(e);
+    refresh(e, d);
+  }
+  return e;
+}
+
+void executor_pool::remove(executor_index executor) {
+  auto& record = *executors_[executor];
+  for (const auto id : record.leases) {
+    const auto it = leases_.find(id);
+    demands_[it->second.demand].leases.erase(id);
+    leases_.erase(it);
+  }
+  for (auto& d : demands_) {
+    d.satisfied_by.erase(executor);
+    if (const auto it = d.room_of.find(executor); it != d.room_of.end()) {
+      d.room.erase(it->second);
+      d.room_of.erase(it);
+    }
+  }
+  by_id_.erase(record.info.executor);
+  refusing_.erase(executor);
+  executors_[executor].reset();
+  vacant_.push_back(executor);
+}
+
+executor_index executor_pool::find(executor_id id) const {
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? no_executor : it->second;
+}
+
+void executor_pool::drain(executor_index executor) {
+  transition("executor", executors_[executor]->status, executor_record::state::draining);
+  for (demand_index d = 0; d < demands_.size(); ++d) {
+    demands_[d].satisfied_by.erase(executor);
+    refresh(executor, d);
+  }
+}
+
+bool executor_pool::can_serve(const executor_record& e, const demand& d) const {
+  if (!d.build_id.empty() && (!e.info.native || e.info.build_id != d.build_id)) return false;
+  if (matching_ == profile_matching::exact && e.info.profile != *d.content) return false;
+  return troupe::satisfies(e.info.capacity, *d.content);
+}
+
+bool executor_pool::satisfies(executor_index executor, demand_index d) const {
+  return demands_[d].satisfied_by.contains(executor);
+}
+
+bool executor_pool::has_room_on(executor_index executor, demand_index d) const {
+  return demands_[d].room_of.contains(executor);
+}
+
+std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d) const {
+  // Scarce things first: an executor with a GPU is the last choice for a task that asks for none.
+  std::int64_t excess = 0;
+  for (const auto& [name, pool] : e.info.capacity.custom)
+    if (!d.content->task.contains(name)) excess += pool.amount;
+  return excess;
+}
+
+bool executor_pool::has_slot(executor_index executor, demand_index d) const {
+  const auto& e = *executors_[executor];
+  return demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) && e.reserved.value_or(d) == d &&
+         e.book.free_slots(*demands_[d].what.content) > 0;
+}
+
+void executor_pool::refresh(executor_index executor) {
+  for (demand_index d = 0; d < demands_.size(); ++d) refresh(executor, d);
+}
+
+void executor_pool::refresh(executor_index executor, demand_index d) {
+  auto& record = demands_[d];
+  const auto& e = *executors_[executor];
+  const auto old = record.room_of.find(executor);
+  if (!has_slot(executor, d)) {
+    if (old == record.room_of.end()) return;
+    record.room.erase(old->second);
+    record.room_of.erase(old);
+    return;
+  }
+  const room_key key{excess_of(e, record.what), static_cast<std::uint32_t>(e.leases.size()), e.info.executor, executor};
+  if (old != record.room_of.end()) {
+    if (old->second == key) return;
+    record.room.erase(old->second);
+    old->second = key;
+  } else {
+    record.room_of.emplace(executor, key);
+  }
+  record.room.insert(key);
+}
+
+lease_record* executor_pool::grant(demand_index d) {
+  auto& record = demands_[d];
+  if (record.room.empty()) return nullptr;
+  return grant_on(record.room.begin()->executor, d);
+}
+
+lease_record* executor_pool::grant_on(executor_index executor, demand_index d) {
+  ++examined_;
+  if (!demands_[d].room_of.contains(executor)) return nullptr;
+  auto holding = executors_[executor]->book.choose(*demands_[d].what.content);
+  if (!holding) return nullptr;
+  return open(executor, d, std::move(*holding));
+}
+
+lease_record* executor_pool::open(executor_index executor, demand_index d, allotment holding) {
+  auto& e = *executors_[executor];
+  if (!e.book.acquire(holding)) return nullptr;
+  const lease_id id{next_lease_++};
+  lease_record lease;
+  lease.id = id;
+  lease.executor = executor;
+  lease.demand = d;
+  lease.holding = std::move(holding);
+  e.leases.insert(id);
+  demands_[d].leases.insert(id);
+  refresh(executor);
+  return &leases_.emplace(id, std::move(lease)).first->second;
+}
+
+void executor_pool::release(lease_id lease) {
+  const auto it = leases_.find(lease);
+  if (it == leases_.end()) return;
+  if (it->second.in_flight != 0) throw std::logic_error{"a lease must not be released before its attempts have ended"};
+  auto& e = *executors_[it->second.executor];
+  const auto executor = it->second.executor;
+  // Cannot fail: the book gave exactly this.
+  (void) e.book.release(it->second.holding);
+  e.leases.erase(lease);
+  demands_[it->second.demand].leases.erase(lease);
+  leases_.erase(it);
+  refresh(executor);
+}
+
+const lease_record* executor_pool::find_lease(lease_id lease) const {
+  const auto it = leases_.find(lease);
+  return it == leases_.end() ? nullptr : &it->second;
+}
+
+lease_record* executor_pool::find_lease(lease_id lease) {
+  const auto it = leases_.find(lease);
+  return it == leases_.end() ? nullptr : &it->second;
+}
+
+void executor_pool::mark_refused(executor_index executor, demand_index d, time_point until, std::string reason) {
+  auto& e = *executors_[executor];
+  e.refused[d] = {until, std::move(reason)};
+  refusing_.insert(executor);
+  unreserve(executor);
+  refresh(executor, d);
+}
+
+std::optional<std::string> executor_pool::refusal_of(demand_index d) const {
+  for (const auto e : refusing_)
+    if (const auto it = executors_[e]->refused.find(d); it != executors_[e]->refused.end()) return it->second.reason;
+  return std::nullopt;
+}
+
+bool executor_pool::forgive(time_point now) {
+  bool any = false;
+  for (auto it = refusing_.begin(); it != refusing_.end();) {
+    auto& e = *executors_[*it];
+    if (std::erase_if(e.refused, [&](const auto& entry) { return entry.second.until <= now; }) > 0) {
+      any = true;
+      refresh(*it);
+    }
+    it = e.refused.empty() ? refusing_.erase(it) : std::next(it);
+  }
+  return any;
+}
+
+void executor_pool::bar(executor_index executor, demand_index d) {
+  executors_[executor]->barred.insert(d);
+  demands_[d].satisfied_by.erase(executor);
+  unreserve(executor);
+  refresh(executor, d);
+}
+
+void executor_pool::reserve(executor_index executor, demand_index d) {
+  executors_[executor]->reserved = d;
+  refresh(executor);
+}
+
+void executor_pool::unreserve(executor_index executor) {
+  auto& e = *executors_[executor];
+  if (!e.reserved) return;
+  e.reserved.reset();
+  refresh(executor);
+}
+
+bool executor_pool::has_wrong_program(demand_index d) const {
+  const auto& what = demands_[d].what;
+  return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
+    const auto& e = *executors_[entry.second];
+    const bool wrong =
+        e.barred.contains(d) || (!what.build_id.empty() && (!e.info.native || e.info.build_id != what.build_id));
+    return wrong && e.info.request && troupe::satisfies(e.info.capacity, *what.content);
+  });
+}
+
+std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_index d) const {
+  const auto& what = demands_[d].what;
+  std::optional<nearest_executor> best;
+  for (const auto& [id, e] : by_id_) {
+    const auto& record = *executors_[e];
+    if (record.status != executor_record::state::active) continue;
+    nearest_executor candidate{e, shortfalls(record.info.capacity, *what.content), {}};
+    if (!what.build_id.empty() && !record.info.native)
+      candidate.other = "runs commands only";
+    else if (!what.build_id.empty() && record.info.build_id != what.build_id)
+      candidate.other = "was started from another build of the program";
+    else if (record.barred.contains(d))
+      candidate.other = "refused it as a program of another build";
+    else if (matching_ == profile_matching::exact && record.info.profile != *what.content)
+      candidate.other = "was started for another profile (troupe.scheduler.profile-matching = exact)";
+    const auto weight = [](const nearest_executor& n) { return n.lacks.size() + (n.other.empty() ? 0 : 1); };
+    if (!best || weight(candidate) < weight(*best)) best = std::move(candidate);
+  }
+  return best;
+}
+
+std::optional<std::string> executor_pool::fault() const {
+  std::size_t held = 0;
+  for (const auto& [id, index] : by_id_) {
+    const auto& e = *executors_[index];
+    ledger expected{e.info.capacity};
+    std::uint32_t in_flight = 0;
+    for (const auto lease : e.leases) {
+      const auto it = leases_.find(lease);
+      if (it == leases_.end()) return "executor " + std::to_string(id.value) + " names an unknown lease";
+      if (it->second.executor != index) return "a lease stands under two executors";
+      if (auto taken = expected.acquire(it->second.holding); !taken) return taken.error().message;
+      std::uint32_t counted = 0;
+      for (const auto& run : it->second.runs) counted += run.count;
+      if (counted != it->second.in_flight) return "lease " + std::to_string(lease.value) + " counts its tasks wrongly";
+      in_flight += counted;
+      ++held;
+    }
+    if (in_flight != e.in_flight) return "executor " + std::to_string(id.value) + " counts its tasks wrongly";
+    bool same = expected.free_cpus() == e.book.free_cpus();
+    for (const auto& [name, pool] : e.info.capacity.custom) {
+      same = same && expected.free_of(name, {}) == e.book.free_of(name, {});
+      for (const auto& a : pool.addresses) same = same && expected.free_of(name, a) == e.book.free_of(name, a);
+    }
+    if (!same) return "executor " + std::to_string(id.value) + " has a wrong book";
+    const bool active = e.status == executor_record::state::active;
+    for (demand_index d = 0; d < demands_.size(); ++d) {
+      const auto& record = demands_[d];
+      if (record.satisfied_by.contains(index) != (active && !e.barred.contains(d) && can_serve(e, record.what)))
+        return "executor " + std::to_string(id.value) + " is wrongly counted among those that satisfy a demand";
+      const auto room = record.room_of.find(index);
+      if (has_slot(index, d) != (room != record.room_of.end())) return "the room index of a demand is wrong";
+      if (room != record.room_of.end() &&
+          (!record.room.contains(room->second) || room->second.leases != e.leases.size()))
+        return "the room index of a demand has a wrong key";
+    }
+    if (refusing_.contains(index) == e.refused.empty()) return "the refusals are indexed wrongly";
+  }
+  if (held != leases_.size()) return "a lease belongs to no executor";
+  for (const auto& d : demands_)
+    if (d.room.size() != d.room_of.size()) return "the room index of a demand has entries twice";
+  return std::nullopt;
+}
+
+} // namespace troupe

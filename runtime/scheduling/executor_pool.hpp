@@ -1,0 +1,188 @@
+#pragma once
+
+/// The executors of a session as the dag scheduler sees them: what is free, who holds which lease, and for each demand
+/// which executors have room. Owner: the dag scheduler. Not thread-safe; no clock, no I/O.
+/// Executor: active -> draining -> gone; any -> gone. Lease: granted -> draining -> released.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/capacity.hpp>
+#include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/scheduling/task_set.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+/// `compatible`: an executor runs any task whose profile it satisfies. `exact`: only tasks of the very profile that it
+/// was started for (Spark's rule; spec MP-8).
+enum class profile_matching : std::uint8_t { compatible, exact };
+
+/// What placement looks for: tasks of one profile that can run wherever `build_id` does ("" for commands).
+/// Interned; the number is the position in the pool.
+using demand_index = std::uint32_t;
+struct demand {
+  profile_id profile;
+  shape_id shape;
+  std::shared_ptr<const resource_profile> content; ///< complete
+  std::string build_id;
+};
+
+/// Consecutive partitions of one stage that were handed out under one lease and have not ended.
+struct task_run {
+  stage_id stage;
+  partition_index first = 0;
+  std::uint32_t count = 0;
+  attempt_number attempt = 0; ///< of each of them
+};
+
+struct lease_record {
+  lease_id id;
+  executor_index executor = no_executor;
+  demand_index demand = 0;
+  allotment holding;
+  std::deque<task_run> runs;   ///< in the order in which the executor works them off
+  std::uint32_t in_flight = 0; ///< tasks in `runs`
+  bool draining = false;       ///< gets no more tasks; released when empty
+
+  /// Adds the tasks of a batch.
+  void add(const task_batch& batch);
+  /// Forgets one attempt. @returns false when it was not there.
+  bool remove(stage_id stage, partition_index partition, attempt_number attempt);
+};
+
+struct executor_record {
+  enum class state : std::uint8_t { active, draining };
+  executor_info info;
+  state status = state::active;
+  ledger book;
+  executor_orders orders;     ///< being put together for this event
+  std::uint64_t sequence = 0; ///< of the last orders sent
+  std::set<lease_id> leases;
+  std::unordered_map<stage_id, attempt_number> installed;          ///< stage attempts that it knows
+  std::unordered_map<stage_id, std::vector<partition_index>> kept; ///< outputs and results that unfinished jobs need
+  struct refused_demand {
+    time_point until; ///< not tried before then
+    std::string reason;
+  };
+  std::map<demand_index, refused_demand> refused;
+  std::set<demand_index> barred;        ///< not tried there again
+  std::optional<demand_index> reserved; ///< what its free slots are kept for
+  std::uint64_t tasks_done = 0;
+  std::uint32_t in_flight = 0;
+  time_point idle_since{};
+};
+
+class executor_pool {
+public:
+  explicit executor_pool(profile_matching matching) : matching_(matching) {}
+
+  /// The number of this demand, new or known.
+  demand_index intern(demand d);
+  const demand& demand_of(demand_index d) const { return demands_[d].what; }
+
+  executor_index add(executor_info info, time_point now);
+  /// Forgets an executor and its leases. The caller has dealt with what ran there.
+  void remove(executor_index executor);
+  executor_index find(executor_id id) const;
+  executor_record& operator[](executor_index e) { return *executors_[e]; }
+  const executor_record& operator[](executor_index e) const { return *executors_[e]; }
+  /// Indices of all present executors, ascending id.
+  const std::map<executor_id, executor_index>& all() const noexcept { return by_id_; }
+
+  /// No more leases on it from now on.
+  void drain(executor_index executor);
+
+  /// Takes a slot for `d` on the best executor that has one: fewest resources that the task does not ask for, then
+  /// fewest leases, then lowest id. Null: none has room.
+  lease_record* grant(demand_index d);
+  /// The same on one executor.
+  lease_record* grant_on(executor_index executor, demand_index d);
+  /// Gives the lease's resources back and forgets it.
+  void release(lease_id lease);
+  lease_record* find_lease(lease_id lease);
+  const lease_record* find_lease(lease_id lease) const;
+
+  /// The executor declined tasks of `d`: none is tried there before `until`. Its free slots are kept for nobody.
+  void mark_refused(executor_index executor, demand_index d, time_point until, std::string reason);
+  /// Why some executor that satisfies the demand is not tried now; nothing where none refused.
+  std::optional<std::string> refusal_of(demand_index d) const;
+  /// Lets executors be tried again whose time is over. @returns whether there were any.
+  bool forgive(time_point now);
+  /// The executor can never run tasks of `d`, whatever it said of itself.
+  void bar(executor_index executor, demand_index d);
+
+  /// Keeps what is and gets free on the executor for `d` alone, so that small slots that come back can grow into a
+  /// large one. @pre not kept for another
+  void reserve(executor_index executor, demand_index d);
+  void unreserve(executor_index executor);
+
+  /// How many present executors satisfy the demand when empty.
+  std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
+  bool satisfies(executor_index executor, demand_index d) const;
+  bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
+  bool has_room_on(executor_index executor, demand_index d) const;
+  std::uint32_t leases_of(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].leases.size()); }
+  const std::set<lease_id>& lease_ids_of(demand_index d) const { return demands_[d].leases; }
+
+  /// True when an executor that was started on request is large enough and runs another program: one more would too.
+  bool has_wrong_program(demand_index d) const;
+
+  /// The present executor that lacks least for the demand, and what it lacks; empty when there is no executor.
+  struct nearest_executor {
+    executor_index executor;
+    std::vector<shortfall> lacks;
+    std::string other;
+  };
+  std::optional<nearest_executor> nearest(demand_index d) const;
+
+  /// Every cross-reference holds, every book equals the sum of its leases. For tests and debug builds: the first fault.
+  std::optional<std::string> fault() const;
+  std::size_t lease_count() const noexcept { return leases_.size(); }
+  std::uint64_t examined() const noexcept { return examined_; } ///< candidates looked at by grants, ever
+
+private:
+  struct room_key {
+    std::int64_t excess; ///< amount of resources that the demand does not ask for
+    std::uint32_t leases;
+    executor_id id;
+    executor_index executor;
+    auto operator<=>(const room_key&) const = default;
+  };
+  struct demand_record {
+    demand what;
+    std::set<executor_index> satisfied_by;
+    std::set<room_key> room;                              ///< of those with a free slot
+    std::unordered_map<executor_index, room_key> room_of; ///< the key under which it stands in `room`
+    std::set<lease_id> leases;
+  };
+
+  bool can_serve(const executor_record& e, const demand& d) const;
+  bool has_slot(executor_index executor, demand_index d) const;
+  std::int64_t excess_of(const executor_record& e, const demand& d) const;
+  void refresh(executor_index executor);
+  void refresh(executor_index executor, demand_index d);
+  lease_record* open(executor_index executor, demand_index d, allotment holding);
+
+  profile_matching matching_;
+  std::vector<demand_record> demands_;
+  std::map<std::tuple<profile_id, std::string>, demand_index> demand_numbers_;
+  std::vector<std::unique_ptr<executor_record>> executors_;
+  std::vector<executor_index> vacant_;
+  std::map<executor_id, executor_index> by_id_;
+  std::set<executor_index> refusing_; ///< executors with an entry in `refused`
+  std::unordered_map<lease_id, lease_record> leases_;
+  std::uint64_t next_lease_ = 1;
+  std::uint64_t examined_ = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,121 @@
+#pragma once
+
+/// What the dag scheduler tells an executor. One `executor_orders` value carries everything that one event caused for
+/// one executor, applied from top to bottom. Immutable once sent; shared in-process, packed on the wire.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/resources/resource_profile.hpp>
+
+namespace troupe {
+
+/// Leave to run tasks of one profile on the named addresses, one after another (DESIGN section 3).
+struct lease_grant {
+  lease_id lease;
+  std::shared_ptr<const resource_profile> profile; ///< complete; its task half is what `holding` must match
+  allotment holding;
+
+  bool operator==(const lease_grant& other) const {
+    return lease == other.lease && holding == other.holding &&
+           (profile && other.profile ? *profile == *other.profile : profile == other.profile);
+  }
+};
+
+/// Where a block server listens; an in-process executor has no host and is found by its id.
+struct block_endpoint {
+  executor_id executor;
+  incarnation epoch = 0;
+  std::string host;
+  std::uint16_t port = 0;
+
+  auto operator<=>(const block_endpoint&) const = default;
+};
+
+/// Map outputs of one parent stage as known when the stage was installed.
+struct shuffle_input {
+  stage_id shuffle; ///< the map stage that made them
+  std::vector<block_endpoint> endpoints;
+  std::vector<std::uint32_t> endpoint_of_map; ///< per map partition an index in `endpoints`
+  std::vector<attempt_number> attempt_of_map; ///< per map partition the accepted attempt
+
+  bool operator==(const shuffle_input&) const = default;
+};
+
+/// What all tasks of a stage share; sent once per executor and stage attempt, before its first task.
+struct stage_install {
+  stage_id stage;
+  attempt_number stage_attempt = 0; ///< a larger one replaces inputs and keeps the program
+  job_id job;
+  std::string name;
+  std::uint32_t tasks = 0;
+  std::uint32_t buckets = 0; ///< > 0: map outputs stay on the executor
+  std::shared_ptr<const std::variant<native_program, command_program>> program;
+  std::vector<shuffle_input> inputs; ///< one per shuffle dependency, in order
+
+  bool operator==(const stage_install& other) const {
+    return stage == other.stage && stage_attempt == other.stage_attempt && job == other.job && name == other.name &&
+           tasks == other.tasks && buckets == other.buckets && inputs == other.inputs &&
+           (program && other.program ? *program == *other.program : program == other.program);
+  }
+};
+
+/// Tasks of one stage for one lease, as packed columns.
+struct task_batch {
+  stage_id stage;
+  attempt_number stage_attempt = 0;
+  lease_id lease;
+  partition_index first = 0;                      ///< of the range, where `partitions` is empty
+  std::uint32_t count = 0;                        ///< number of tasks
+  std::vector<partition_index> partitions;        ///< empty: first, first + 1, …
+  std::vector<attempt_number> attempts;           ///< empty: all 0
+  std::shared_ptr<const packed_column> arguments; ///< null: none
+  std::uint32_t argument_offset = 0; ///< entry of the batch's first task, or of partition 0 where by_partition is set
+  bool by_partition = false;         ///< entry = partition - argument_offset (in-process: the stage's own column)
+
+  partition_index partition(std::uint32_t i) const noexcept { return partitions.empty() ? first + i : partitions[i]; }
+  attempt_number attempt(std::uint32_t i) const noexcept { return attempts.empty() ? 0 : attempts[i]; }
+  std::string_view argument(std::uint32_t i) const noexcept {
+    if (!arguments) return {};
+    return (*arguments)[by_partition ? partition(i) - argument_offset : argument_offset + i];
+  }
+  /// Equal by meaning: same tasks, attempts and arguments, however they are laid out.
+  bool operator==(const task_batch& other) const;
+};
+
+/// End one attempt; an unknown or ended one is ignored.
+struct kill_task {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+
+  auto operator<=>(const kill_task&) const = default;
+};
+
+/// Everything for one executor that one event caused. Applied in the order of the fields.
+struct executor_orders {
+  incarnation epoch = 0;                ///< of the addressed executor; another one ignores the orders
+  std::uint64_t sequence = 0;           ///< from 1, per incarnation; a gap or repeat is a fault of the channel
+  std::vector<lease_id> revoked;        ///< leases to give back; they have no task left
+  std::vector<stage_id> removed_stages; ///< forget the stage, end what runs of it, drop its outputs and results
+  std::vector<kill_task> kills;
+  std::vector<lease_grant> grants;
+  std::vector<stage_install> installs;
+  std::vector<task_batch> batches;
+  bool stop = false; ///< finish nothing, say goodbye, end
+
+  bool operator==(const executor_orders&) const = default;
+  bool empty() const noexcept {
+    return revoked.empty() && removed_stages.empty() && kills.empty() && grants.empty() && installs.empty() &&
+           batches.empty() && !stop;
+  }
+};
+
+} // namespace troupe

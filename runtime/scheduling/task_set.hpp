@@ -1,0 +1,91 @@
+#pragma once
+
+/// The tasks of one stage: a dense record per partition and a queue of those that wait.
+/// Owner: the stage in the dag scheduler. Not thread-safe; no clock, no I/O.
+/// Per task: pending -> running -> done; running -> pending after a failure or loss (the attempt number rises);
+/// done -> pending when its output is lost.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+
+namespace troupe {
+
+/// Position of an executor in the executor pool; dense, reused after the executor is gone.
+using executor_index = std::uint32_t;
+inline constexpr executor_index no_executor = 0xffff'ffff;
+
+class task_set {
+public:
+  enum class status : std::uint8_t { pending, running, done };
+
+  /// Failures of one task are counted up to here.
+  static constexpr std::uint32_t max_failures = 4095;
+  /// A task that has had so many attempts is blamed for every further one that does not succeed, whatever ended it:
+  /// nothing may go round for ever.
+  static constexpr attempt_number free_attempts = 1000;
+
+  explicit task_set(std::uint32_t tasks);
+
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
+  std::uint32_t pending() const noexcept {
+    return static_cast<std::uint32_t>(records_.size() - next_fresh_ + (requeued_.size() - requeued_head_));
+  }
+  std::uint32_t running() const noexcept { return running_; }
+  std::uint32_t done() const noexcept { return done_; }
+  bool complete() const noexcept { return done_ == records_.size(); }
+
+  /// Hands out at most `most` pending tasks to `executor`: sets first, count, partitions and attempts of `batch`.
+  /// Tasks that were tried before come first. @returns how many; 0 leaves the batch as it is.
+  std::uint32_t take(std::uint32_t most, executor_index executor, task_batch& batch);
+
+  /// True when this attempt is the current one, runs, and runs there. Anything else is late or forged.
+  bool is_current(partition_index partition, attempt_number attempt, executor_index executor) const noexcept {
+    if (partition >= records_.size()) return false;
+    const auto& r = records_[partition];
+    return r.state == status::running && r.attempt == attempt && r.executor == executor;
+  }
+
+  /// running -> done. @pre is_current
+  void succeed(partition_index partition) noexcept;
+  /// running -> pending with the next attempt number. @returns failures so far, this one included where `blame`.
+  /// @pre running
+  std::uint32_t requeue(partition_index partition, bool blame);
+  /// done -> pending with the next attempt number: the output is lost.
+  void invalidate(partition_index partition);
+
+  status status_of(partition_index partition) const noexcept { return records_[partition].state; }
+  attempt_number attempt_of(partition_index partition) const noexcept { return records_[partition].attempt; }
+  /// Where the task runs or ran last; no_executor before its first attempt.
+  executor_index executor_of(partition_index partition) const noexcept { return records_[partition].executor; }
+
+  /// Every count equals what the records say, and each pending task waits exactly once. For tests: the first fault.
+  std::optional<std::string> fault() const;
+
+private:
+  struct record {
+    executor_index executor = no_executor;
+    attempt_number attempt : 20 = 0;
+    std::uint32_t failures : 12 = 0;
+    status state = status::pending;
+  };
+
+public:
+  /// Memory of a task that waits; so many wait at once that it counts.
+  static constexpr std::size_t bytes_per_task = sizeof(record);
+
+private:
+  std::vector<record> records_;
+  std::vector<partition_index> requeued_; ///< waiting again; taken from `requeued_head_` on
+  std::size_t requeued_head_ = 0;
+  partition_index next_fresh_ = 0; ///< partitions from here on were never handed out
+  std::uint32_t running_ = 0;
+  std::uint32_t done_ = 0;
+};
+
+} // namespace troupe

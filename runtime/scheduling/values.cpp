@@ -1,0 +1,75 @@
+// Comparison and names of the values that cross between the dag scheduler, executors and clients.
+
+#include <troupe/runtime/scheduling/job_status.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+/// Equal content behind shared pointers; null equals null alone.
+template <class T>
+bool same_content(const std::shared_ptr<const T>& a, const std::shared_ptr<const T>& b) {
+  return a == b || (a && b && *a == *b);
+}
+
+} // namespace
+
+bool task_batch::operator==(const task_batch& other) const {
+  if (stage != other.stage || stage_attempt != other.stage_attempt || lease != other.lease || count != other.count)
+    return false;
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (partition(i) != other.partition(i) || attempt(i) != other.attempt(i) || argument(i) != other.argument(i))
+      return false;
+  return true;
+}
+
+bool executor_report::operator==(const executor_report& other) const {
+  return executor == other.executor && epoch == other.epoch && orders_seen == other.orders_seen &&
+         refusals == other.refusals &&
+         std::equal(outcomes.begin(), outcomes.end(), other.outcomes.begin(), other.outcomes.end(),
+                    same_content<outcome_batch>);
+}
+
+bool job_end::operator==(const job_end& other) const {
+  return job == other.job && failure == other.failure && progress == other.progress &&
+         same_content(results, other.results) && result_bytes == other.result_bytes;
+}
+
+std::string_view to_string(task_status status) noexcept {
+  switch (status) {
+  case task_status::succeeded: return "succeeded";
+  case task_status::failed: return "failed";
+  case task_status::fetch_failed: return "fetch-failed";
+  case task_status::killed: return "killed";
+  case task_status::lost: return "lost";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(job_state state) noexcept {
+  switch (state) {
+  case job_state::accepted: return "accepted";
+  case job_state::running: return "running";
+  case job_state::succeeded: return "succeeded";
+  case job_state::failed: return "failed";
+  case job_state::cancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(stage_state state) noexcept {
+  switch (state) {
+  case stage_state::waiting: return "waiting";
+  case stage_state::ready: return "ready";
+  case stage_state::running: return "running";
+  case stage_state::complete: return "complete";
+  case stage_state::failed: return "failed";
+  }
+  return "unknown";
+}
+
+} // namespace troupe

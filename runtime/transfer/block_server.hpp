@@ -1,0 +1,46 @@
+#pragma once
+
+/// Serves one executor's blocks to other executors and to the session, apart from the control connection.
+///
+/// Frame (all numbers little-endian): u32 length of what follows (at most 1 KiB from a client, checked before any of it
+/// is read), u8 kind, body. A connection starts with the handshake: client hello (magic, version, cluster id, nonce) -
+/// server challenge (nonce, proof) - client proof; before it has passed nothing else is answered, and it has to pass
+/// within `handshake_timeout`. Then any number of: get (block key, bucket) - data (u64 size, u64 checksum; the bytes
+/// follow the frame) or failure (code, sentence). Malformed input gets one failure frame and the connection is closed.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <troupe/runtime/result.hpp>
+#include <troupe/runtime/storage/block_store.hpp>
+#include <troupe/runtime/time.hpp>
+#include <troupe/runtime/transfer/handshake.hpp>
+
+namespace troupe {
+
+class block_server {
+public:
+  struct options {
+    std::string address = "127.0.0.1"; ///< to listen on; port is always chosen by the system
+    std::string cluster_id;
+    duration handshake_timeout = std::chrono::seconds{5};
+    duration send_timeout = std::chrono::seconds{60}; ///< a reader that takes nothing for so long is dropped
+    std::uint32_t max_connections = 256; ///< beyond it the longest idle one makes room, or else the new one is refused
+  };
+  /// Starts listening on a thread of its own. Error invalid_configuration for an address that is none, io where the
+  /// system does not let it listen. `blocks` outlives the server.
+  static result<std::unique_ptr<block_server>> start(options opts, session_secret secret, const block_store& blocks);
+  ~block_server(); ///< closes all connections and waits for the thread
+
+  std::uint16_t port() const noexcept;
+  /// Connections refused or closed for bad input or a failed handshake.
+  std::uint64_t rejected() const noexcept;
+
+private:
+  block_server();
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace troupe

@@ -1,0 +1,281 @@
+// The front door under virtual time: hello, signs of life, the event stream.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/tests/actors/fakes.hpp>
+
+namespace troupe::actor_tests {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class driver : public ::testing::Test {
+protected:
+  std::shared_ptr<const session_secret> secret = std::make_shared<const session_secret>(session_secret::generate());
+  testing::virtual_system world;
+  driver_actor front = world.end_with_system(spawn_driver(world.system(), plain_driver(secret)));
+  std::shared_ptr<heard_by_executor> heard = std::make_shared<heard_by_executor>();
+  executor_actor peer = spawn_listening_executor(world, heard);
+  executor_info info = testing::executor_builder{}.cores(2).host("left").make({}, 77);
+
+  std::size_t admitted() { return status_of(world, front).executors.size(); }
+  admission admit() { return admit_executor(world, front, *secret, info, peer); }
+  void beat(executor_id id, incarnation epoch, std::uint64_t number) {
+    executor_heartbeat message;
+    message.executor = id;
+    message.epoch = epoch;
+    message.number = number;
+    world.say(front, box(message));
+  }
+};
+
+// -- hello
+
+TEST_F(driver, admits_an_executor_that_knows_the_secret) {
+  const auto first = admit();
+  EXPECT_FALSE(first.failed) << first.failed.message;
+  EXPECT_EQ(first.id, executor_id{1});
+  EXPECT_TRUE(first.scheduler);
+  const auto status = status_of(world, front);
+  ASSERT_EQ(status.executors.size(), 1u);
+  EXPECT_EQ(status.executors[0].info.host, "left");
+  EXPECT_EQ(status.cluster_id, cluster_name);
+  EXPECT_EQ(admit_executor(world, front, *secret, info, spawn_listening_executor(world, heard)).id, executor_id{2})
+      << "ids are never reused";
+}
+
+TEST_F(driver, refuses_another_secret) {
+  const auto stranger = admit_executor(world, front, session_secret::generate(), info, peer);
+  EXPECT_EQ(stranger.failed.code, ec::unauthenticated);
+  EXPECT_THAT(stranger.failed.message, HasSubstr("does not know the secret"));
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, takes_a_proof_once) {
+  const auto hello = introduce(world, front, peer_role::executor, *secret);
+  EXPECT_FALSE(register_executor(world, front, hello.proof, info, peer).failed);
+  const auto again = register_executor(world, front, hello.proof, info, spawn_listening_executor(world, heard));
+  EXPECT_EQ(again.failed.code, ec::unauthenticated);
+  EXPECT_EQ(admitted(), 1u);
+}
+
+TEST_F(driver, uses_up_a_challenge_with_a_wrong_proof) {
+  const auto hello = introduce(world, front, peer_role::executor, *secret);
+  auto wrong = hello.proof;
+  wrong.client_proof[0] = static_cast<char>(wrong.client_proof[0] ^ 1);
+  EXPECT_EQ(register_executor(world, front, wrong, info, peer).failed.code, ec::unauthenticated);
+  EXPECT_EQ(register_executor(world, front, hello.proof, info, peer).failed.code, ec::unauthenticated)
+      << "a second guess is free";
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, takes_no_clients_proof_for_an_executor) {
+  const auto hello = introduce(world, front, peer_role::client, *secret);
+  EXPECT_EQ(register_executor(world, front, hello.proof, info, peer).failed.code, ec::unauthenticated);
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, takes_no_proof_that_comes_late) {
+  const auto hello = introduce(world, front, peer_role::executor, *secret);
+  world.pass(31s, 1s);
+  EXPECT_EQ(register_executor(world, front, hello.proof, info, peer).failed.code, ec::unauthenticated);
+}
+
+TEST_F(driver, refuses_other_versions_clusters_and_nonces) {
+  const auto answer_to = [&](const hello& h) {
+    return world.request(
+        front, [](const boxed<hello_challenge>&) {}, box(h));
+  };
+  const hello good = hello_opening{peer_role::executor, cluster_name}.message();
+  EXPECT_FALSE(answer_to(good));
+  auto h = good;
+  h.version = protocol_version + 1;
+  EXPECT_EQ(answer_to(h).code, ec::version_mismatch);
+  h = good;
+  h.cluster_id = "another";
+  EXPECT_EQ(answer_to(h).code, ec::refused);
+  h = good;
+  h.client_nonce.pop_back();
+  EXPECT_EQ(answer_to(h).code, ec::malformed);
+  h = good;
+  h.cluster_id = ""; // takes any
+  EXPECT_FALSE(answer_to(h));
+}
+
+TEST_F(driver, keeps_a_bounded_number_of_open_challenges) {
+  error last;
+  int taken = 0;
+  for (; taken < 5000 && !last; ++taken) last = introduce(world, front, peer_role::executor, *secret).failed;
+  EXPECT_EQ(last.code, ec::overloaded);
+  EXPECT_EQ(taken - 1, 1024);
+  world.pass(31s, 1s);
+  EXPECT_FALSE(admit().failed) << "strangers have closed the door for good";
+}
+
+TEST_F(driver, refuses_an_executor_without_an_incarnation) {
+  info.epoch = 0;
+  EXPECT_EQ(admit().failed.code, ec::malformed);
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, refuses_services_that_it_has_itself) {
+  const auto hello = introduce(world, front, peer_role::services, *secret);
+  peer_registration registration;
+  registration.proof = hello.proof;
+  registration.role = peer_role::services;
+  const auto failed = world.request(
+      front, [](const boxed<welcome>&, const dag_scheduler_actor&) {}, box(registration));
+  EXPECT_EQ(failed.code, ec::refused);
+}
+
+// -- signs of life
+
+TEST_F(driver, gives_up_an_executor_after_ten_seconds_of_silence) {
+  ASSERT_FALSE(admit().failed);
+  world.pass(9s, 50ms);
+  EXPECT_EQ(admitted(), 1u);
+  EXPECT_EQ(status_of(world, front).executors[0].state, "silent");
+  world.pass(1500ms, 50ms);
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, keeps_an_executor_that_beats) {
+  const auto id = admit().id;
+  for (std::uint64_t i = 1; i <= 30; ++i) {
+    world.pass(1s, 50ms);
+    beat(id, 77, i);
+  }
+  ASSERT_EQ(admitted(), 1u);
+  EXPECT_EQ(status_of(world, front).executors[0].state, "active");
+}
+
+TEST_F(driver, does_not_count_old_or_foreign_beats) {
+  const auto id = admit().id;
+  beat(id, 77, 5);
+  const auto dropped = status_of(world, front).dropped_messages;
+  for (std::uint64_t i = 1; i <= 24; ++i) {
+    world.pass(500ms, 50ms);
+    beat(id, 77, 5);                  // repeated
+    beat(id, 76, 100 + i);            // of an earlier incarnation
+    beat(executor_id{99}, 77, 6 + i); // of nobody
+  }
+  const auto status = status_of(world, front);
+  EXPECT_EQ(status.executors.size(), 0u) << "stale beats kept it alive";
+  EXPECT_GE(status.dropped_messages, dropped + 3 * 24 - 1);
+}
+
+TEST_F(driver, takes_its_own_lateness_for_nobodys_silence) {
+  ASSERT_FALSE(admit().failed);
+  world.jump(60s); // as if this process had been stopped
+  EXPECT_EQ(admitted(), 1u);
+  world.pass(9s, 50ms);
+  EXPECT_EQ(admitted(), 1u);
+  world.pass(2s, 50ms);
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, beats_every_interval) {
+  ASSERT_FALSE(admit().failed);
+  const auto before = heard->heartbeats.size();
+  world.pass(5s, 50ms);
+  EXPECT_NEAR(static_cast<double>(heard->heartbeats.size() - before), 5, 1);
+  for (std::size_t i = 1; i < heard->heartbeats.size(); ++i)
+    EXPECT_LT(heard->heartbeats[i - 1]->number, heard->heartbeats[i]->number);
+}
+
+TEST_F(driver, lets_an_executor_go_that_says_goodbye) {
+  const auto id = admit().id;
+  const auto leave = [&](incarnation epoch) {
+    return world.request(
+        front, [](const boxed<acknowledged>&) {}, box(goodbye{id, epoch, "enough"}));
+  };
+  EXPECT_FALSE(leave(76));
+  EXPECT_EQ(admitted(), 1u) << "a goodbye of an earlier incarnation";
+  EXPECT_FALSE(leave(77));
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, notices_that_an_executor_is_gone) {
+  ASSERT_FALSE(admit().failed);
+  world.end(peer);
+  EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, stops_its_executors_and_takes_no_more) {
+  ASSERT_FALSE(admit().failed);
+  bool over = false;
+  EXPECT_FALSE(world.request(
+      front, [&](const boxed<acknowledged>&) { over = true; }, box(stop_session{"the end"})));
+  EXPECT_TRUE(over);
+  EXPECT_EQ(heard->stops, 1u);
+  EXPECT_EQ(admit_executor(world, front, *secret, info, spawn_listening_executor(world, heard)).failed.code,
+            ec::refused);
+}
+
+// -- jobs
+
+TEST_F(driver, lets_submissions_wait_so_long_for_services_of_another_process) {
+  auto config = plain_driver(secret);
+  config.remote_services = true;
+  config.request_timeout = 3s;
+  const auto waiting = world.end_with_system(spawn_driver(world.system(), std::move(config)));
+  const auto client = spawn_listening_client(world, std::make_shared<heard_by_client>());
+  const auto job = testing::job_builder{}.stage("s", 1).make();
+  auto answer = ask(world.self(), waiting, 10h, box(job_submission{job, {}}), client);
+  world.pass(2s);
+  EXPECT_FALSE(world.has_mail());
+  world.pass(2s);
+  ASSERT_TRUE(world.has_mail());
+  error failed;
+  answer.receive([](const boxed<job_accepted>&) {},
+                 [&](const caf::error& why) { failed = from_caf_error(world.system(), why); });
+  EXPECT_EQ(failed.code, ec::unreachable);
+}
+
+// -- events
+
+TEST_F(driver, tells_of_profiles_that_are_new) {
+  const auto hears = std::make_shared<heard_by_client>();
+  const auto client = spawn_listening_client(world, hears);
+  world.say(front, box(subscribe_events{0, 100}), client);
+  const auto wide = testing::make_profile({{"cores", 2}}, {{"cpus", "2"}});
+  for (int i = 0; i < 2; ++i) {
+    const auto job = testing::job_builder{}.profile(wide).stage("s", 1).with(1).make();
+    EXPECT_FALSE(world.request(
+        front, [](const boxed<job_accepted>&) {}, box(job_submission{job, {}}), client));
+    world.pass(1s);
+  }
+  std::size_t added = 0;
+  for (const auto& batch : hears->events)
+    for (const auto& record : batch->records)
+      if (const auto* fact = std::get_if<events::profile_added>(&record.content)) added += fact->content == wide;
+  EXPECT_EQ(added, 1u);
+}
+
+TEST_F(driver, feeds_a_subscriber_as_far_as_its_credit_goes) {
+  const auto hears = std::make_shared<heard_by_client>();
+  const auto client = spawn_listening_client(world, hears);
+  const auto happen = [&](int count) {
+    event_batch facts;
+    for (int i = 0; i < count; ++i) facts.records.push_back({0, 0, events::job_submitted{job_id{7}, "job", 1}});
+    world.say(front, box(facts));
+  };
+  happen(3);
+  world.say(front, box(subscribe_events{0, 2}), client);
+  EXPECT_THAT(hears->event_numbers(), IsEmpty()) << "0: from now on";
+  happen(5);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(4, 5));
+  world.say(front, box(subscribe_events{0, 1}), client);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(4, 5, 6));
+  world.say(front, box(subscribe_events{2, 100}), client);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(4, 5, 6, 2, 3, 4, 5, 6, 7, 8));
+  hears->events.clear();
+  happen(1);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(9)) << "the rest of the credit";
+}
+
+} // namespace
+} // namespace troupe::actor_tests

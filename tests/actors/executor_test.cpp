@@ -1,0 +1,347 @@
+// The executor actor with a driver that only listens. It has threads of its own, so time is real here.
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/actors/executor.hpp>
+#include <troupe/launcher/node_system.hpp>
+#include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/tests/actors/fakes.hpp>
+#include <troupe/tests/support/process_probe.hpp>
+#include <troupe/tests/support/test_cluster.hpp>
+
+namespace troupe::actor_tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What the driver and the scheduler of the test hear; any thread.
+struct heard_by_both {
+  std::mutex mutex;
+  std::vector<boxed<executor_report>> reports;
+  std::vector<boxed<goodbye>> goodbyes;
+  std::vector<boxed<executor_heartbeat>> beats;
+  std::vector<std::string> order; ///< `report`, `goodbye`, as they came
+  executor_info info;
+
+  template <class T>
+  std::size_t count(std::vector<T> heard_by_both::*list) {
+    std::lock_guard lock{mutex};
+    return (this->*list).size();
+  }
+};
+
+struct no_state {
+  static constexpr const char* name = "troupe.test-peer";
+};
+
+caf::error no() { return to_caf_error(make_error(ec::refused, "not here")); }
+
+dag_scheduler_actor spawn_scheduler(caf::actor_system& system, std::shared_ptr<heard_by_both> heard) {
+  return system.spawn(
+      [heard](stateful_pointer<dag_scheduler_actor, no_state> self) -> dag_scheduler_actor::behavior_type {
+        harden(self, {});
+        return {
+            [](const boxed<executor_info>&, const executor_actor&) {},
+            [](const boxed<executor_gone>&) {},
+            [heard](const boxed<executor_report>& report) {
+              std::lock_guard lock{heard->mutex};
+              heard->reports.push_back(report);
+              heard->order.emplace_back("report");
+            },
+            [](const allocator_actor&) {},
+            [](const boxed<job_submission>&, const client_actor&) -> caf::result<boxed<job_accepted>> { return no(); },
+            [](const boxed<cancel_job>&) -> caf::result<boxed<acknowledged>> { return no(); },
+            [](const boxed<release_request>&) -> caf::result<boxed<release_answer>> { return no(); },
+            [](const boxed<launch_report>&) {},
+            [](const boxed<event_batch>&) {},
+            [](const boxed<release_results>&) {},
+            [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
+            [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
+            [](const boxed<stop_session>&) { return box(acknowledged{}); },
+            [](tick) {},
+        };
+      });
+}
+
+driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both> heard, dag_scheduler_actor scheduler,
+                        const session_secret& secret) {
+  auto desk = std::make_shared<hello_desk>(cluster_name, "session-of-tests", secret);
+  return system.spawn([=](stateful_pointer<driver_actor, no_state> self) -> driver_actor::behavior_type {
+    harden(self, {});
+    return {
+        [=](const boxed<hello>& from) -> caf::result<boxed<hello_challenge>> {
+          auto challenge = desk->challenge(*from, now_of(self));
+          if (!challenge) return to_caf_error(challenge.error());
+          return box(std::move(*challenge));
+        },
+        [=](const boxed<executor_registration>& registration,
+            const executor_actor&) -> caf::result<boxed<welcome>, dag_scheduler_actor> {
+          auto promise = self->make_response_promise<boxed<welcome>, dag_scheduler_actor>();
+          if (auto good = desk->check(registration->proof, peer_role::executor, now_of(self)); !good) {
+            promise.deliver(to_caf_error(good.error()));
+            return promise;
+          }
+          {
+            std::lock_guard lock{heard->mutex};
+            heard->info = registration->info;
+          }
+          promise.deliver(box(welcome{"session-of-tests", executor_id{7}, 50'000'000, 500'000'000}), scheduler);
+          return promise;
+        },
+        [](const boxed<peer_registration>&, const client_actor&) -> caf::result<boxed<welcome>> { return no(); },
+        [=](const boxed<peer_registration>&) -> caf::result<boxed<welcome>, dag_scheduler_actor> {
+          auto promise = self->make_response_promise<boxed<welcome>, dag_scheduler_actor>();
+          promise.deliver(no());
+          return promise;
+        },
+        [](const allocator_actor&, const resource_profile_manager_actor&) -> caf::result<boxed<acknowledged>> {
+          return no();
+        },
+        [](const boxed<job_submission>&, const client_actor&) -> caf::result<boxed<job_accepted>> { return no(); },
+        [](const boxed<cancel_job>&) -> caf::result<boxed<acknowledged>> { return no(); },
+        [](const boxed<release_results>&) {},
+        [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
+        [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
+        [heard](const boxed<goodbye>& leaving) {
+          std::lock_guard lock{heard->mutex};
+          heard->goodbyes.push_back(leaving);
+          heard->order.emplace_back("goodbye");
+          return box(acknowledged{});
+        },
+        [](const boxed<subscribe_events>&, const client_actor&) {},
+        [heard](const boxed<executor_heartbeat>& beat) {
+          std::lock_guard lock{heard->mutex};
+          heard->beats.push_back(beat);
+        },
+        [](const boxed<event_batch>&) {},
+        [](const boxed<stop_session>&) { return box(acknowledged{}); },
+        [](tick) {},
+    };
+  });
+}
+
+std::string answer_42(task_context&, std::string_view, std::string_view) { return "42"; }
+constexpr auto answer_task = task<"actors-answer", answer_42>;
+
+class executor : public ::testing::Test {
+protected:
+  static constexpr incarnation epoch = 99;
+
+  void SetUp() override { join(secret); }
+  void TearDown() override {
+    beating = false;
+    if (pulse.joinable()) pulse.join();
+    if (tested && !ended()) caf::anon_send_exit(tested, caf::exit_reason::user_shutdown);
+    EXPECT_TRUE(testing::wait_until([&] { return ended(); })) << "the executor never ends";
+    tested = nullptr;
+    caf::anon_send_exit(door, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(scheduler, caf::exit_reason::user_shutdown);
+  }
+
+  /// Starts the executor with this secret, and the driver's signs of life.
+  void join(const session_secret& own) {
+    executor_config config;
+    config.driver = door;
+    config.info = testing::executor_builder{}.cores(2).make({}, epoch);
+    config.info.native = true;
+    config.info.build_id = "build";
+    config.cluster_id = cluster_name;
+    config.secret = std::make_shared<const session_secret>(own);
+    config.blocks = std::make_shared<block_store>(block_store::options{files.path(), 1 << 20});
+    config.runner.attempts_directory = files.path();
+    config.driver_timeout = 400ms;
+    config.kill_grace = 500ms;
+    config.tick_interval = 10ms;
+    config.on_admitted = [this](executor_id id) { admitted_as = id.value; };
+    config.on_end = [this](const error& why, bool clean) {
+      std::lock_guard lock{mutex};
+      end = {why, clean};
+    };
+    tested = spawn_executor(system, std::move(config));
+    pulse = std::thread{[this] {
+      caf::scoped_actor self{system};
+      for (std::uint64_t n = 1; beating; ++n) {
+        tell(self, tested, box(driver_heartbeat{n}));
+        testing::detail::pause_before_look(12);
+      }
+    }};
+  }
+  bool await_admission() {
+    return testing::wait_until([&] { return admitted_as != 0; });
+  }
+  bool ended() {
+    std::lock_guard lock{mutex};
+    return end.has_value();
+  }
+  std::pair<error, bool> how_it_ended() {
+    EXPECT_TRUE(testing::wait_until([&] { return ended(); }));
+    std::lock_guard lock{mutex};
+    return end.value_or(std::pair{make_error(ec::internal, "it did not end"), false});
+  }
+
+  /// One lease of one core, the stage, and `count` tasks of it.
+  executor_orders work(std::uint64_t sequence, std::uint32_t count) {
+    executor_orders orders;
+    orders.epoch = epoch;
+    orders.sequence = sequence;
+    lease_grant grant;
+    grant.lease = lease_id{sequence};
+    grant.profile = std::make_shared<const resource_profile>(testing::default_test_profile());
+    grant.holding.cpus = grant.profile->task_amount("cpus");
+    orders.grants.push_back(grant);
+    stage_install stage;
+    stage.stage = stage_id{sequence};
+    stage.job = job_id{1};
+    stage.tasks = count;
+    native_program program;
+    program.build_id = "build";
+    program.operations.push_back({decltype(answer_task)::index(), {}});
+    stage.program = std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
+    orders.installs.push_back(stage);
+    task_batch batch;
+    batch.stage = stage.stage;
+    batch.lease = grant.lease;
+    batch.count = count;
+    orders.batches.push_back(batch);
+    return orders;
+  }
+  void order(const executor_orders& orders) {
+    caf::scoped_actor self{system};
+    tell(self, tested, box(orders));
+  }
+  std::size_t outcomes() {
+    std::lock_guard lock{heard->mutex};
+    std::size_t n = 0;
+    for (const auto& report : heard->reports)
+      for (const auto& batch : report->outcomes) n += batch->count;
+    return n;
+  }
+  std::vector<refusal> refusals() {
+    std::lock_guard lock{heard->mutex};
+    std::vector<refusal> all;
+    for (const auto& report : heard->reports) all.insert(all.end(), report->refusals.begin(), report->refusals.end());
+    return all;
+  }
+
+  const session_secret secret = session_secret::generate();
+  testing::temporary_directory files;
+  node_config caf_config{false};
+  caf::actor_system system{caf_config};
+  std::shared_ptr<heard_by_both> heard = std::make_shared<heard_by_both>();
+  dag_scheduler_actor scheduler = spawn_scheduler(system, heard);
+  driver_actor door = spawn_door(system, heard, scheduler, secret);
+  executor_actor tested;
+  std::atomic<std::uint64_t> admitted_as = 0;
+  std::atomic<bool> beating = true;
+  std::thread pulse;
+  std::mutex mutex;
+  std::optional<std::pair<error, bool>> end;
+};
+
+TEST_F(executor, joins_beats_and_runs_what_it_is_told) {
+  ASSERT_TRUE(await_admission());
+  EXPECT_EQ(admitted_as, 7u);
+  EXPECT_TRUE(testing::wait_until([&] { return heard->count(&heard_by_both::beats) >= 3; }));
+  order(work(1, 5));
+  ASSERT_TRUE(testing::wait_until([&] { return outcomes() == 5; }));
+  std::lock_guard lock{heard->mutex};
+  EXPECT_EQ(heard->reports.front()->executor, executor_id{7});
+  EXPECT_EQ(heard->reports.front()->epoch, epoch);
+  EXPECT_EQ(heard->reports.front()->orders_seen, 1u);
+  for (std::size_t i = 1; i < heard->beats.size(); ++i) EXPECT_LT(heard->beats[i - 1]->number, heard->beats[i]->number);
+}
+
+TEST_F(executor, ignores_repeated_orders_and_those_of_another_incarnation) {
+  ASSERT_TRUE(await_admission());
+  order(work(1, 3));
+  order(work(1, 3));
+  auto foreign = work(2, 3);
+  foreign.epoch = epoch - 1;
+  order(foreign);
+  order(work(3, 4));
+  ASSERT_TRUE(testing::wait_until([&] { return outcomes() >= 7; }));
+  EXPECT_EQ(outcomes(), 7u);
+}
+
+TEST_F(executor, refuses_what_its_ledger_does_not_give) {
+  ASSERT_TRUE(await_admission());
+  order(work(1, 1));
+  order(work(2, 1));
+  order(work(3, 1)); // a third core
+  ASSERT_TRUE(testing::wait_until([&] { return refusals().size() >= 2; }));
+  const auto all = refusals();
+  EXPECT_EQ(all[0].lease, lease_id{3});
+  EXPECT_EQ(all[0].stage, stage_id{}) << "the grant itself";
+  EXPECT_EQ(all[1].stage, stage_id{3}) << "and the task that was to run under it";
+  EXPECT_EQ(all[1].partitions, std::vector<partition_index>{0});
+}
+
+TEST_F(executor, refuses_a_stage_of_another_build) {
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 2);
+  native_program program;
+  program.build_id = "another";
+  program.operations.push_back({0, {}});
+  orders.installs[0].program = std::make_shared<const std::variant<native_program, command_program>>(program);
+  order(orders);
+  ASSERT_TRUE(testing::wait_until([&] { return !refusals().empty(); }));
+  EXPECT_TRUE(refusals()[0].build_mismatch);
+  EXPECT_THAT(refusals()[0].reason, HasSubstr("another"));
+}
+
+TEST_F(executor, says_goodbye_last_when_it_is_asked_to_end) {
+  ASSERT_TRUE(await_admission());
+  order(work(1, 3));
+  ASSERT_TRUE(testing::wait_until([&] { return outcomes() == 3; }));
+  caf::anon_send_exit(tested, caf::exit_reason::user_shutdown);
+  const auto [why, clean] = how_it_ended();
+  EXPECT_FALSE(why) << why.message;
+  EXPECT_TRUE(clean);
+  order(work(2, 3)); // nobody is there any more
+  std::lock_guard lock{heard->mutex};
+  ASSERT_EQ(heard->goodbyes.size(), 1u);
+  EXPECT_EQ(heard->goodbyes[0]->executor, executor_id{7});
+  EXPECT_EQ(heard->goodbyes[0]->epoch, epoch);
+  EXPECT_EQ(heard->order.back(), "goodbye");
+}
+
+TEST_F(executor, ends_when_the_driver_stops_the_session) {
+  ASSERT_TRUE(await_admission());
+  {
+    caf::scoped_actor self{system};
+    ask(self, tested, 10s, box(stop_session{"the end"}))
+        .receive([](const boxed<acknowledged>&) {}, [](const caf::error&) { FAIL(); });
+  }
+  EXPECT_FALSE(how_it_ended().first);
+  EXPECT_EQ(heard->count(&heard_by_both::goodbyes), 0u) << "the driver knows";
+}
+
+TEST_F(executor, ends_when_the_driver_has_been_silent) {
+  ASSERT_TRUE(await_admission());
+  beating = false;
+  const auto [why, clean] = how_it_ended();
+  EXPECT_EQ(why.code, ec::unreachable);
+  EXPECT_THAT(why.message, HasSubstr("troupe.executor.driver-timeout"));
+}
+
+class executor_with_another_secret : public executor {
+protected:
+  void SetUp() override { join(session_secret::generate()); }
+};
+
+TEST_F(executor_with_another_secret, ends_without_having_worked) {
+  const auto [why, clean] = how_it_ended();
+  EXPECT_EQ(why.code, ec::unauthenticated);
+  EXPECT_THAT(why.message, HasSubstr("troupe.security.secret-file"));
+  EXPECT_EQ(admitted_as, 0u);
+  EXPECT_EQ(heard->count(&heard_by_both::beats), 0u);
+}
+
+} // namespace
+} // namespace troupe::actor_tests

@@ -1,0 +1,106 @@
+// Processes that have not said hello, over real connections.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/actors/client.hpp>
+#include <troupe/launcher/node_system.hpp>
+#include <troupe/messages/network.hpp>
+#include <troupe/tests/actors/fakes.hpp>
+#include <troupe/tests/support/process_probe.hpp>
+
+namespace troupe::actor_tests {
+namespace {
+
+/// A process's worth of CAF.
+struct node {
+  node_config config{true};
+  caf::actor_system system{config};
+
+  template <class Answer, class Handle, class... Question>
+  result<boxed<Answer>> request(const Handle& whom, const Question&... question) {
+    caf::scoped_actor self{system};
+    result<boxed<Answer>> out{make_error(ec::internal, "no answer")};
+    ask(self, whom, 10s, question...)
+        .receive([&](const boxed<Answer>& answer) { out = answer; },
+                 [&](const caf::error& why) { out = from_caf_error(system, why); });
+    return out;
+  }
+};
+
+class strangers : public ::testing::Test {
+protected:
+  std::shared_ptr<const session_secret> secret = std::make_shared<const session_secret>(session_secret::generate());
+  node home;
+  node away;
+  driver_actor front = spawn_driver(home.system, plain_driver(secret));
+  driver_actor seen = connect_to_front();
+
+  void TearDown() override {
+    seen = nullptr;
+    caf::anon_send_exit(front, caf::exit_reason::user_shutdown);
+  }
+  driver_actor connect_to_front() {
+    const auto port = publish(home.system, front, 0, "127.0.0.1");
+    EXPECT_TRUE(port);
+    auto found = connect<driver_actor>(away.system, "127.0.0.1", *port);
+    EXPECT_TRUE(found);
+    return *found;
+  }
+  cluster_status status() { return **home.request<cluster_status>(front, box(status_query{})); }
+  client_actor introduce_client() {
+    const hello_opening opening{peer_role::client, cluster_name};
+    const auto challenge = away.request<hello_challenge>(seen, box(opening.message()));
+    EXPECT_TRUE(challenge);
+    auto client = spawn_client(away.system, {});
+    peer_registration registration;
+    registration.proof = *opening.answer(**challenge, *secret);
+    EXPECT_TRUE(away.request<welcome>(seen, box(std::move(registration)), client));
+    return client;
+  }
+};
+
+TEST_F(strangers, can_ask_and_order_nothing) {
+  const auto client = spawn_client(away.system, {});
+  const auto job = box(job_submission{testing::job_builder{}.stage("only", 1).make(), {}});
+  EXPECT_EQ(away.request<cluster_status>(seen, box(status_query{})).error().code, ec::unauthenticated);
+  EXPECT_EQ(away.request<job_accepted>(seen, job, client).error().code, ec::unauthenticated);
+  EXPECT_EQ(away.request<acknowledged>(seen, box(cancel_job{job_id{1}, ""})).error().code, ec::unauthenticated);
+  EXPECT_EQ(away.request<placement_answer>(seen, box(placement_query{job_id{1}})).error().code, ec::unauthenticated);
+  EXPECT_EQ(away.request<acknowledged>(seen, box(goodbye{executor_id{1}, 1, ""})).error().code, ec::unauthenticated);
+  EXPECT_EQ(away.request<acknowledged>(seen, box(stop_session{""})).error().code, ec::unauthenticated);
+  const auto dropped = status().dropped_messages;
+  EXPECT_GE(dropped, 6u);
+  {
+    caf::scoped_actor self{away.system};
+    executor_heartbeat beat;
+    beat.executor = executor_id{1};
+    tell(self, seen, box(beat));
+    tell(self, seen, box(subscribe_events{0, 10}), client);
+    tell(self, seen, box(release_results{job_id{1}}));
+  }
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 3; }));
+  EXPECT_TRUE(status().jobs.empty());
+  caf::anon_send_exit(client, caf::exit_reason::user_shutdown);
+}
+
+TEST_F(strangers, are_none_after_the_hello_and_again_after_they_left) {
+  const auto client = introduce_client();
+  EXPECT_TRUE(away.request<cluster_status>(seen, box(status_query{})));
+  caf::anon_send_exit(client, caf::exit_reason::user_shutdown);
+  EXPECT_TRUE(testing::wait_until([&] { return !away.request<cluster_status>(seen, box(status_query{})); }));
+}
+
+TEST_F(strangers, cannot_end_the_driver) {
+  {
+    caf::scoped_actor self{away.system};
+    self->send_exit(seen, caf::exit_reason::user_shutdown);
+    EXPECT_FALSE(away.request<cluster_status>(seen, box(status_query{})));
+  }
+  const auto client = introduce_client();
+  EXPECT_TRUE(away.request<cluster_status>(seen, box(status_query{}))) << "the driver obeyed a stranger";
+  caf::anon_send_exit(client, caf::exit_reason::user_shutdown);
+}
+
+} // namespace
+} // namespace troupe::actor_tests

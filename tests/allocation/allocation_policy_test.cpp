@@ -1,0 +1,414 @@
+// How many executors of each shape there should be, decided from load reports and snapshots.
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/runtime/allocation/allocation_policy.hpp>
+#include <troupe/tests/support/builders.hpp>
+
+namespace troupe::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const executor_shape plain{{1}, default_test_profile()};
+const executor_shape gpu{{2}, make_profile({{"gpu", 1}}, {{"gpu", "1"}})};
+
+/// The policy, a cluster with so much room, and the reports that a dag scheduler would send.
+struct cluster {
+  explicit cluster(allocation_policy::options opts = {}) : policy(std::move(opts)) { report.number = 0; }
+
+  allocation_policy policy;
+  time_point now{};
+  std::uint32_t room = 100;
+  load_report report;
+  effects::allocation_list out;
+
+  allocation_policy::room_function room_function() {
+    return [this](const executor_shape&) {
+      const auto all = wanted();
+      const auto taken = static_cast<std::uint32_t>(
+          std::count_if(all.begin(), all.end(), [](const executor_order& o) { return !o.parked; }));
+      return room > taken ? room - taken : 0;
+    };
+  }
+  void start() { policy.on_start(now, room_function(), out); }
+  void load(duration after = 100ms) {
+    now += after;
+    ++report.number;
+    out.clear();
+    policy.on_load(report, now, room_function(), out);
+    report.new_shapes.clear();
+  }
+  cluster& waiting(const executor_shape& shape, std::uint32_t executors, bool none = false) {
+    report.new_shapes.push_back(shape);
+    std::erase_if(report.loads, [&](const shape_load& l) { return l.shape == shape.shape; });
+    if (executors > 0) report.loads.push_back({shape.shape, executors, executors, none});
+    return *this;
+  }
+  void snapshot(std::vector<launch_status> statuses, duration after = 100ms) {
+    now += after;
+    out.clear();
+    policy.on_snapshot(statuses, now, out);
+  }
+  /// Everything that is wanted has been admitted and idles for so long.
+  void admit_all(duration idle = 0s, bool serving = false) {
+    report.present.clear();
+    report.idle.clear();
+    for (const auto& order : wanted()) {
+      report.present.push_back(order.request);
+      report.idle.push_back(
+          {{order.request.value + 100}, order.request, static_cast<std::uint64_t>(idle.count()), serving, false});
+    }
+  }
+  std::vector<executor_order> wanted() { return policy.wanted(); }
+  std::uint32_t count(const executor_shape& shape) {
+    const auto all = wanted();
+    return static_cast<std::uint32_t>(
+        std::count_if(all.begin(), all.end(), [&](const executor_order& o) { return o.shape == shape; }));
+  }
+  std::vector<executor_id> asked() const {
+    std::vector<executor_id> ids;
+    for (const auto& e : out)
+      if (const auto* ask = std::get_if<effects::ask_release>(&e)) ids.push_back(ask->executor);
+    return ids;
+  }
+  template <class Effect>
+  std::vector<Effect> effects_of() const {
+    std::vector<Effect> found;
+    for (const auto& e : out)
+      if (const auto* match = std::get_if<Effect>(&e)) found.push_back(*match);
+    return found;
+  }
+};
+
+TEST(allocation, executors_are_started_for_tasks_that_wait) {
+  cluster c;
+  c.waiting(plain, 3).load();
+  EXPECT_EQ(c.count(plain), 3u);
+  EXPECT_THAT(c.effects_of<effects::announce_request>(), SizeIs(3));
+  ASSERT_THAT(c.effects_of<effects::converge>(), SizeIs(1));
+  EXPECT_THAT(c.effects_of<effects::converge>()[0].wanted, SizeIs(3));
+  c.load();
+  EXPECT_EQ(c.count(plain), 3u) << "those that start count";
+  c.waiting(plain, 5).load();
+  EXPECT_EQ(c.count(plain), 5u);
+}
+
+TEST(allocation, room_and_the_limit_bound_what_is_started) {
+  cluster c;
+  c.room = 2;
+  c.waiting(plain, 5).load();
+  EXPECT_EQ(c.count(plain), 2u);
+  allocation_policy::options few;
+  few.max_executors = 3;
+  cluster limited{few};
+  limited.waiting(plain, 5).waiting(gpu, 5).load();
+  EXPECT_THAT(limited.wanted(), SizeIs(3));
+}
+
+TEST(allocation, idle_executor_is_stopped_with_consent_after_its_time) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  c.waiting(plain, 0).admit_all(59s);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+  c.admit_all(60s);
+  c.load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  const auto e = c.asked()[0];
+  EXPECT_EQ(c.count(plain), 1u) << "not without consent";
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty()) << "asked once";
+  c.policy.on_release_answer(e, false, false, c.out);
+  EXPECT_EQ(c.count(plain), 1u);
+  c.load();
+  EXPECT_THAT(c.asked(), ElementsAre(e)) << "and again after a refusal";
+  c.out.clear();
+  c.policy.on_release_answer(e, true, false, c.out);
+  EXPECT_EQ(c.count(plain), 0u);
+  EXPECT_THAT(c.effects_of<effects::converge>(), SizeIs(1));
+}
+
+TEST(allocation, release_without_an_answer_is_asked_for_again) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  c.waiting(plain, 0).admit_all(60s);
+  c.load();
+  EXPECT_THAT(c.asked(), SizeIs(1));
+  c.load(9s);
+  EXPECT_THAT(c.asked(), IsEmpty());
+  c.load(2s);
+  EXPECT_THAT(c.asked(), SizeIs(1));
+}
+
+TEST(allocation, consent_whose_answer_was_lost_is_learned_from_the_report) {
+  cluster c;
+  c.waiting(plain, 2).load();
+  c.waiting(plain, 0).admit_all(60s);
+  c.load();
+  c.report.idle[0].draining = true;
+  c.report.idle[1].draining = true;
+  c.report.idle[1].serving = true;
+  c.load();
+  ASSERT_THAT(c.wanted(), SizeIs(1));
+  EXPECT_TRUE(c.wanted()[0].parked);
+  EXPECT_THAT(c.effects_of<effects::converge>(), SizeIs(1));
+}
+
+TEST(allocation, serving_executor_is_not_stopped_for_idleness) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  c.waiting(plain, 0).admit_all(1h, true);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+}
+
+TEST(allocation, idle_executors_of_another_shape_make_way_at_once) {
+  cluster c;
+  c.room = 2;
+  c.waiting(plain, 2).load();
+  c.waiting(plain, 0).admit_all(1s);
+  c.report.idle[0].serving = true;
+  c.load();
+  c.waiting(gpu, 1, true).load();
+  ASSERT_THAT(c.asked(), SizeIs(1)) << "no more than is missing";
+  EXPECT_EQ(c.asked()[0], c.report.idle[1].executor) << "those without output first";
+  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
+  c.admit_all(1s);
+  c.report.idle[0].serving = true;
+  c.load();
+  EXPECT_EQ(c.count(gpu), 1u);
+}
+
+TEST(allocation, an_idle_executor_does_not_make_way_for_its_own_shape) {
+  cluster c;
+  c.room = 1;
+  c.waiting(plain, 1).load();
+  c.admit_all(1s);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+}
+
+TEST(allocation, as_many_make_way_as_are_missing) {
+  cluster c;
+  c.room = 4;
+  c.waiting(plain, 4).load();
+  c.waiting(plain, 0).waiting(gpu, 3, true).admit_all(1s);
+  c.load();
+  EXPECT_THAT(c.asked(), SizeIs(3));
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty()) << "three are going already";
+}
+
+TEST(allocation, executor_that_only_serves_is_parked_and_takes_no_room) {
+  cluster c;
+  c.room = 1;
+  c.waiting(plain, 1).load();
+  c.waiting(plain, 0).waiting(gpu, 1, true).admit_all(1s, true);
+  c.load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  c.policy.on_release_answer(c.asked()[0], true, true, c.out);
+  ASSERT_THAT(c.wanted(), SizeIs(1));
+  EXPECT_TRUE(c.wanted()[0].parked);
+  c.report.idle[0].draining = true;
+  c.load();
+  EXPECT_EQ(c.count(gpu), 1u);
+  EXPECT_EQ(c.count(plain), 1u) << "it still serves";
+  c.report.idle[0].serving = false;
+  c.load();
+  EXPECT_EQ(c.count(plain), 0u) << "nobody needs its output any more";
+}
+
+TEST(allocation, executors_that_are_gone_are_forgotten_and_waiting_tasks_get_others) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  c.admit_all();
+  c.load();
+  const auto first = c.wanted()[0].request;
+  c.report.present.clear();
+  c.report.idle.clear();
+  c.load();
+  ASSERT_THAT(c.wanted(), SizeIs(1));
+  EXPECT_NE(c.wanted()[0].request, first);
+}
+
+TEST(allocation, fixed_executors_are_started_kept_and_replaced) {
+  allocation_policy::options fixed;
+  fixed.dynamic = false;
+  fixed.fixed = {{plain, 2}};
+  cluster c{fixed};
+  c.start();
+  EXPECT_EQ(c.count(plain), 2u);
+  c.admit_all(10h);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+  c.report.present.pop_back();
+  c.report.idle.pop_back();
+  c.load();
+  EXPECT_EQ(c.count(plain), 2u);
+  EXPECT_EQ(c.wanted()[1].request, request_id{3}) << "under a number of its own";
+}
+
+TEST(allocation, idle_fixed_executor_makes_way_only_for_what_nothing_satisfies_and_comes_back) {
+  allocation_policy::options fixed;
+  fixed.fixed = {{plain, 1}};
+  cluster c{fixed};
+  c.room = 1;
+  c.start();
+  c.waiting(gpu, 1, false).admit_all(1s);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+  c.waiting(gpu, 1, true).load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
+  c.admit_all();
+  c.load();
+  EXPECT_EQ(c.count(gpu), 1u) << "what waits comes before what is fixed";
+  c.waiting(gpu, 0).admit_all(60s);
+  c.load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
+  c.admit_all();
+  c.load();
+  EXPECT_EQ(c.count(plain), 1u);
+}
+
+TEST(allocation, fixed_executors_without_room_at_the_start_come_later) {
+  allocation_policy::options fixed;
+  fixed.fixed = {{plain, 2}};
+  cluster c{fixed};
+  c.room = 1;
+  c.start();
+  EXPECT_EQ(c.count(plain), 1u);
+  c.room = 2;
+  c.load();
+  EXPECT_EQ(c.count(plain), 2u);
+}
+
+TEST(allocation, without_dynamic_allocation_only_what_nothing_satisfies_is_started) {
+  allocation_policy::options still;
+  still.dynamic = false;
+  cluster c{still};
+  c.waiting(plain, 3, false).load();
+  EXPECT_EQ(c.count(plain), 0u);
+  c.waiting(gpu, 1, true).load();
+  EXPECT_EQ(c.count(gpu), 1u);
+  c.waiting(gpu, 0).admit_all(10h);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty()) << "and nothing is stopped for idleness";
+}
+
+TEST(allocation, failed_launches_are_reported_and_tried_again_more_and_more_slowly) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  duration pause = 1s;
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_THAT(c.wanted(), SizeIs(1)) << i;
+    const auto request = c.wanted()[0].request;
+    c.snapshot({{request, {}, launch_state::gone, "exit code 127"}});
+    const auto reported = c.effects_of<effects::report_launch_failure>();
+    ASSERT_THAT(reported, SizeIs(1));
+    EXPECT_EQ(reported[0].status.shape, plain.shape);
+    EXPECT_EQ(reported[0].status.detail, "exit code 127");
+    EXPECT_THAT(c.effects_of<effects::converge>(), SizeIs(1));
+    c.load(pause - 1ms);
+    EXPECT_THAT(c.wanted(), IsEmpty()) << i;
+    c.load(1ms);
+    pause = std::min<duration>(2 * pause, 32s);
+  }
+}
+
+TEST(allocation, a_launch_that_succeeds_ends_the_pauses) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  for (int i = 0; i < 3; ++i) {
+    c.snapshot({{c.wanted().at(0).request, {}, launch_state::refused, "no room"}});
+    c.load(10s);
+  }
+  c.admit_all();
+  c.load();
+  c.report.present.clear();
+  c.report.idle.clear();
+  c.load();
+  c.snapshot({{c.wanted().at(0).request, {}, launch_state::gone, "exit code 1"}});
+  c.load(1s);
+  EXPECT_THAT(c.wanted(), SizeIs(1)) << "the first pause again";
+}
+
+TEST(allocation, one_that_never_says_hello_counts_as_failed) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  const auto request = c.wanted()[0].request;
+  c.snapshot({{request, {}, launch_state::running, ""}}, 29s);
+  EXPECT_THAT(c.wanted(), SizeIs(1));
+  c.snapshot({{request, {}, launch_state::running, ""}}, 2s);
+  EXPECT_THAT(c.wanted(), IsEmpty());
+  EXPECT_THAT(c.effects_of<effects::report_launch_failure>().at(0).status.detail, HasSubstr("launch-timeout"));
+}
+
+TEST(allocation, the_options_say_how_long_each_wait_is) {
+  allocation_policy::options options;
+  options.idle_timeout = 5s;
+  options.launch_timeout = 3s;
+  options.retry_pause = 7s;
+  cluster c{options};
+  c.waiting(plain, 1).load();
+  const auto request = c.wanted().at(0).request;
+  c.snapshot({{request, {}, launch_state::starting, ""}}, 2s);
+  EXPECT_THAT(c.wanted(), SizeIs(1));
+  c.snapshot({{request, {}, launch_state::starting, ""}}, 2s);
+  EXPECT_THAT(c.wanted(), IsEmpty()) << "the launch took too long";
+  c.load(6s);
+  EXPECT_THAT(c.wanted(), IsEmpty()) << "the pause after a failure";
+  c.load(1s);
+  ASSERT_THAT(c.wanted(), SizeIs(1));
+  c.waiting(plain, 0).admit_all(4s);
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+  c.admit_all(5s);
+  c.load();
+  EXPECT_THAT(c.asked(), SizeIs(1)) << "idle for long enough";
+}
+
+TEST(allocation, end_of_an_executor_that_was_admitted_is_no_failed_launch) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  c.waiting(plain, 0).admit_all();
+  c.load();
+  c.snapshot({{c.wanted()[0].request, {}, launch_state::gone, "signal 9"}}, 1h);
+  EXPECT_THAT(c.effects_of<effects::report_launch_failure>(), IsEmpty());
+  EXPECT_THAT(c.wanted(), SizeIs(1)) << "the driver decides when it is gone";
+}
+
+TEST(allocation, reports_that_are_not_newer_are_ignored) {
+  cluster c;
+  c.waiting(plain, 2).load();
+  auto old = c.report;
+  old.number = 1;
+  old.loads[0].executors_wanted = 50;
+  c.out.clear();
+  c.policy.on_load(old, c.now, c.room_function(), c.out);
+  EXPECT_THAT(c.out, IsEmpty());
+  EXPECT_EQ(c.count(plain), 2u);
+}
+
+TEST(allocation, shapes_that_were_never_announced_and_strangers_are_left_alone) {
+  cluster c;
+  c.report.loads.push_back({{99}, 5, 5, true});
+  c.report.idle.push_back({{1}, {}, 1'000'000'000'000, false, false});
+  c.report.present.push_back({42});
+  c.load();
+  EXPECT_THAT(c.out, IsEmpty());
+  c.policy.on_release_answer({7}, true, false, c.out);
+  EXPECT_THAT(c.out, IsEmpty());
+}
+
+} // namespace
+} // namespace troupe::testing

@@ -1,0 +1,180 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <troupe/runtime/api/session.hpp>
+
+#include "inline_runner.hpp"
+
+namespace {
+
+using troupe::dependency_kind;
+using troupe::ec;
+using troupe::job_error;
+using troupe::job_spec;
+using troupe::native_program;
+using troupe::resource_profile;
+
+resource_profile cpus(std::int64_t n) {
+  return troupe::resource_profile_builder{}
+      .require(troupe::executor_resource_requests{}.cores(4))
+      .require(troupe::task_resource_requests{}.cpus(n))
+      .build();
+}
+
+class compiled_jobs : public testing::Test {
+protected:
+  std::shared_ptr<troupe::test::inline_runner> runner_ = std::make_shared<troupe::test::inline_runner>();
+  troupe::session session_{runner_, options()};
+
+  static troupe::session_options options(troupe::profile_change change = troupe::profile_change::error) {
+    return {.default_parallelism = 4, .jobs = {change, "the build", 7}, .arguments = {}, .fake_resources = {}};
+  }
+
+  auto pairs() {
+    return session_.range(0, 100, 5).map([](std::int64_t n) { return std::pair{n % 10, n}; });
+  }
+  const job_spec& last() const { return *runner_->jobs.back(); }
+  resource_profile profile_of(std::size_t stage) const { return last().profiles[last().stages[stage].profile]; }
+  std::size_t operations_of(std::size_t stage) const {
+    return std::get<native_program>(last().stages[stage].program).operations.size();
+  }
+};
+
+TEST_F(compiled_jobs, narrow_steps_fuse_and_a_shuffle_cuts) {
+  pairs().reduce_by_key(std::plus<>{}, 3).map([](const auto& p) { return p.second; }).count();
+  ASSERT_EQ(last().stages.size(), 2u);
+  const auto& write = last().stages[0];
+  EXPECT_EQ(write.name, "range, map, write for reduce_by_key");
+  EXPECT_EQ(write.tasks, 5u);
+  EXPECT_EQ(write.buckets, 3u);
+  EXPECT_TRUE(write.dependencies.empty());
+  EXPECT_FALSE(write.keep_results);
+  EXPECT_EQ(operations_of(0), 3u) << "source, map, shuffle write";
+  const auto& read = last().stages[1];
+  EXPECT_EQ(read.name, "reduce_by_key, map, count");
+  EXPECT_EQ(read.tasks, 3u);
+  EXPECT_EQ(read.buckets, 0u);
+  ASSERT_EQ(read.dependencies.size(), 1u);
+  EXPECT_EQ(read.dependencies[0], (troupe::stage_dependency{0, dependency_kind::shuffle}));
+  EXPECT_TRUE(read.keep_results);
+  EXPECT_EQ(operations_of(1), 3u) << "shuffle read, map, count";
+  EXPECT_EQ(last().max_task_failures, 7u);
+  EXPECT_EQ(std::get<native_program>(read.program).build_id, "the build");
+}
+
+TEST_F(compiled_jobs, a_range_of_many_tasks_carries_no_arguments) {
+  session_.range(0, 10, 2).count();
+  EXPECT_EQ(last().stages[0].arguments, nullptr);
+}
+
+TEST_F(compiled_jobs, a_shuffle_that_two_datasets_read_is_written_once) {
+  static int evaluations = 0;
+  evaluations = 0;
+  const auto counts = session_.range(0, 100, 5)
+                          .map([](std::int64_t n) {
+                            ++evaluations;
+                            return std::pair{n % 10, n};
+                          })
+                          .reduce_by_key(std::plus<>{});
+  const auto doubled = counts.map([](const auto& p) { return std::pair{p.first, p.second * 2}; });
+  const auto both = counts.join(doubled).collect();
+  EXPECT_EQ(both.size(), 10u);
+  for (const auto& [key, values] : both) EXPECT_EQ(values.second, 2 * values.first);
+  EXPECT_EQ(evaluations, 100) << "each record of the shared stage was made once";
+  // range+map; counts for the left side; counts+map for the right; join.
+  ASSERT_EQ(last().stages.size(), 4u);
+  EXPECT_EQ(last().stages[1].dependencies, last().stages[2].dependencies);
+  EXPECT_EQ(last().stages[3].dependencies,
+            (std::vector<troupe::stage_dependency>{{1, dependency_kind::shuffle}, {2, dependency_kind::shuffle}}));
+}
+
+TEST_F(compiled_jobs, a_profile_covers_its_stage_and_no_other) {
+  pairs().with_resources(cpus(2)).reduce_by_key(std::plus<>{}).map([](const auto& p) { return p.second; }).count();
+  EXPECT_EQ(profile_of(0), cpus(2)) << "before the shuffle: the map stage";
+  EXPECT_EQ(profile_of(1), resource_profile{});
+
+  pairs().reduce_by_key(std::plus<>{}).map([](const auto& p) { return p.second; }).with_resources(cpus(2)).count();
+  EXPECT_EQ(profile_of(0), resource_profile{}) << "after the shuffle: the reduce stage";
+  EXPECT_EQ(profile_of(1), cpus(2));
+
+  pairs().reduce_by_key(std::plus<>{}).with_resources(cpus(2)).map([](const auto& p) { return p.second; }).count();
+  EXPECT_EQ(profile_of(1), cpus(2)) << "and so for what follows in the same tasks";
+  EXPECT_EQ(last().profiles.size(), 2u);
+  EXPECT_EQ(last().profiles[0], resource_profile{}) << "0 is the default one";
+}
+
+TEST_F(compiled_jobs, the_last_profile_of_a_dataset_wins_and_equal_ones_are_one) {
+  pairs().with_resources(cpus(2)).with_resources(cpus(3)).count();
+  EXPECT_EQ(profile_of(0), cpus(3));
+  pairs().with_resources(cpus(2)).filter([](const auto&) { return true; }).with_resources(cpus(2)).count();
+  EXPECT_EQ(profile_of(0), cpus(2)) << "the same content on two datasets of a stage is no conflict";
+}
+
+TEST_F(compiled_jobs, two_profiles_in_one_stage_are_an_error_that_names_both) {
+  const auto conflict =
+      pairs().with_resources(cpus(2)).named("readers").filter([](const auto&) { return true; }).with_resources(cpus(3));
+  try {
+    conflict.count();
+    FAIL() << "no exception";
+  } catch (const job_error& e) {
+    EXPECT_EQ(e.code(), ec::invalid_profile);
+    const std::string text = e.what();
+    for (const auto* part :
+         {"'readers'", "'filter'", "cpus 2", "cpus 3", "troupe.scheduler.profile-change = merge", "group_by_key"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in: " << text;
+  }
+  EXPECT_TRUE(runner_->jobs.empty()) << "nothing was submitted";
+}
+
+TEST_F(compiled_jobs, or_they_are_merged_where_that_is_asked_for) {
+  troupe::session merging{runner_, options(troupe::profile_change::merge)};
+  const auto wide = troupe::resource_profile_builder{}
+                        .require(troupe::executor_resource_requests{}.cores(8))
+                        .require(troupe::task_resource_requests{}.cpus(1))
+                        .build();
+  merging.range(0, 1).with_resources(cpus(3)).filter([](std::int64_t) { return true; }).with_resources(wide).count();
+  EXPECT_EQ(profile_of(0).executor_amount("cores"), 8);
+  EXPECT_EQ(profile_of(0).task_amount("cpus"), troupe::share::whole(3));
+}
+
+TEST_F(compiled_jobs, a_name_goes_to_the_stage_and_the_job) {
+  pairs().named("numbers").reduce_by_key(std::plus<>{}).named("sums").count();
+  EXPECT_EQ(last().stages[0].name, "numbers");
+  EXPECT_EQ(last().stages[1].name, "sums");
+  EXPECT_EQ(last().name, "sums");
+}
+
+TEST_F(compiled_jobs, a_stage_of_many_steps_has_a_short_name) {
+  auto numbers = session_.range(0, 1);
+  for (int i = 0; i < 1000; ++i) numbers = numbers.filter([](std::int64_t) { return true; });
+  EXPECT_EQ(numbers.count(), 1u);
+  EXPECT_EQ(last().stages[0].name, "range, filter, filter, …, filter, filter, filter, count");
+}
+
+TEST_F(compiled_jobs, attributes_leave_the_dataset_that_they_were_asked_of_alone) {
+  const auto plain = pairs();
+  static_cast<void>(plain.with_resources(cpus(2)).named("other"));
+  plain.count();
+  EXPECT_EQ(profile_of(0), resource_profile{});
+  EXPECT_EQ(plain.name(), "map");
+}
+
+TEST_F(compiled_jobs, operations_that_do_not_fit_together_fail_the_task) {
+  // As a peer could send them: a source of numbers before a sink of strings.
+  session_.range(0, 4, 1).count();
+  auto numbers = *runner_->jobs.back();
+  session_.parallelize<std::string>({"x"}, 1).count();
+  const auto strings = *runner_->jobs.back();
+  std::get<native_program>(numbers.stages[0].program).operations.back() =
+      std::get<native_program>(strings.stages[0].program).operations.back();
+  const auto id = runner_->submit(std::make_shared<const job_spec>(numbers));
+  ASSERT_TRUE(id);
+  const auto end = runner_->wait(*id);
+  EXPECT_EQ(end.failure.code, ec::task_failed);
+  EXPECT_NE(end.failure.message.find("do not fit together"), std::string::npos) << end.failure.message;
+}
+
+} // namespace

@@ -1,0 +1,164 @@
+#include "inline_runner.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/runtime/execution/native_plan.hpp>
+#include <troupe/runtime/execution/task_context.hpp>
+
+namespace troupe::test {
+
+namespace {
+
+constexpr executor_id the_executor{1};
+
+/// Map outputs by stage, partition and bucket.
+using map_outputs = std::map<stage_id, std::vector<std::vector<std::string>>>;
+
+class local_shuffles : public shuffle_source {
+public:
+  explicit local_shuffles(const map_outputs& outputs) : outputs_(outputs) {}
+  void read(const shuffle_input& input, std::uint32_t bucket,
+            const std::function<void(std::string_view)>& each) override {
+    for (const auto& by_bucket : outputs_.at(input.shuffle)) each(by_bucket.at(bucket));
+  }
+
+private:
+  const map_outputs& outputs_;
+};
+
+/// What one task of `profile` holds on an executor with enough of everything: addresses `0`, `1`, …
+allotment holding_of(const resource_profile& profile) {
+  allotment holding;
+  for (const auto& [name, amount] : profile.task) {
+    if (name == resource_names::cpus)
+      holding.cpus = amount;
+    else
+      for (std::int64_t i = 0; i < amount.ceil(); ++i)
+        holding.resources[name].push_back({std::to_string(i), std::min(amount, share::whole(1))});
+  }
+  return holding;
+}
+
+std::vector<std::pair<std::string, std::vector<task_address>>> addresses_of(const allotment& holding) {
+  std::vector<std::pair<std::string, std::vector<task_address>>> addresses;
+  for (const auto& [name, shares] : holding.resources) {
+    auto& list = addresses.emplace_back(name, std::vector<task_address>{}).second;
+    for (const auto& s : shares) list.push_back({s.address, static_cast<int>(list.size()), s.amount});
+  }
+  return addresses;
+}
+
+} // namespace
+
+result<job_id> inline_runner::submit(std::shared_ptr<const job_spec> job) {
+  if (const auto valid = validate(*job); !valid) return valid.error();
+  jobs.push_back(job);
+  const job_id id{jobs.size()};
+  finished_.emplace(id, execute(id, *job));
+  return id;
+}
+
+inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& job) {
+  finished_job done;
+  done.end.job = id;
+  done.end.progress.name = job.name;
+  auto results = std::make_shared<job_results>();
+  map_outputs outputs;
+  local_shuffles shuffles{outputs};
+  const auto first_stage = next_stage_;
+  next_stage_ += job.stages.size();
+
+  for (std::size_t s = 0; s < job.stages.size(); ++s) {
+    const auto& spec = job.stages[s];
+    stage_install install;
+    install.stage = stage_id{first_stage + s};
+    install.name = spec.name;
+    install.tasks = spec.tasks;
+    install.buckets = spec.buckets;
+    for (const auto& dependency : spec.dependencies)
+      if (dependency.kind == dependency_kind::shuffle) {
+        shuffle_input input;
+        input.shuffle = stage_id{first_stage + dependency.stage};
+        install.inputs.push_back(std::move(input));
+      }
+
+    const auto holding = holding_of(job.profiles[spec.profile]);
+    const auto addresses = addresses_of(holding);
+    task_context::environment environment;
+    environment.executor = the_executor;
+    environment.addresses = &addresses;
+    environment.cpus = holding.cpus;
+    environment.shuffles = &shuffles;
+    environment.stage = &install;
+
+    stage_progress progress;
+    progress.stage = install.stage;
+    progress.name = spec.name;
+    progress.tasks = spec.tasks;
+    const auto fail = [&](error why) {
+      done.end.failure = std::move(why);
+      done.end.progress.state = job_state::failed;
+      done.end.progress.stages.push_back(progress);
+      return std::move(done);
+    };
+    const auto plan = native_plan::make(std::get<native_program>(spec.program), function_table::instance());
+    if (!plan) return fail(plan.error());
+    for (partition_index p = 0; p < spec.tasks; ++p) {
+      task_context context{environment};
+      context.begin(p, 0);
+      std::string value;
+      try {
+        value = plan->run(context, spec.arguments ? (*spec.arguments)[p] : std::string_view{});
+      } catch (const std::exception& e) {
+        return fail(
+            make_error(ec::task_failed, "stage '" + spec.name + "', partition " + std::to_string(p) + ": " + e.what()));
+      }
+      ++progress.done;
+      task_placement placement;
+      placement.stage = install.stage;
+      placement.partition = p;
+      placement.executor = the_executor;
+      placement.host = "here";
+      placement.holding = holding;
+      done.placements.push_back(std::move(placement));
+      if (spec.is_shuffle_map()) {
+        outputs[install.stage].push_back(context.take_map_output());
+      } else if (s + 1 == job.stages.size() && spec.keep_results) {
+        if (value.size() > max_inline_result) {
+          result_location where;
+          where.partition = p;
+          where.stage = install.stage;
+          where.bytes = value.size();
+          results->elsewhere.push_back(where);
+          stored_[{install.stage, p}] = std::move(value);
+          value.clear();
+        }
+        results->values.push_back(value);
+      }
+    }
+    done.end.progress.stages.push_back(std::move(progress));
+  }
+  done.end.progress.state = job_state::succeeded;
+  done.end.results = std::move(results);
+  return done;
+}
+
+job_end inline_runner::wait(job_id job) { return finished_.at(job).end; }
+
+result<std::string> inline_runner::fetch(const result_location& where) {
+  const auto found = stored_.find({where.stage, where.partition});
+  if (found == stored_.end()) return make_error(ec::not_found, "no such result");
+  return found->second;
+}
+
+void inline_runner::release(job_id job) {
+  for (const auto& where : finished_.at(job).end.results->elsewhere) stored_.erase({where.stage, where.partition});
+}
+
+result<std::vector<task_placement>> inline_runner::placements(job_id job) { return finished_.at(job).placements; }
+
+void inline_runner::cancel(job_id, std::string_view) {} // a job has ended when submit returns
+
+} // namespace troupe::test

@@ -1,0 +1,46 @@
+#pragma once
+
+/// Runs jobs of native stages on the calling thread, stage by stage, from the same bytes that travel to executors.
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/api/job_client.hpp>
+
+namespace troupe::test {
+
+/// Not thread-safe.
+class inline_runner : public job_client {
+public:
+  /// Results of more bytes than this are left to be fetched.
+  std::uint64_t max_inline_result = std::numeric_limits<std::uint64_t>::max();
+  /// Every job that was accepted.
+  std::vector<std::shared_ptr<const job_spec>> jobs;
+  /// Results that were left to be fetched and not released.
+  std::size_t kept_results() const noexcept { return stored_.size(); }
+
+  result<job_id> submit(std::shared_ptr<const job_spec> job) override;
+  job_end wait(job_id job) override;
+  result<std::string> fetch(const result_location& where) override;
+  void release(job_id job) override;
+  result<std::vector<task_placement>> placements(job_id job) override;
+  void cancel(job_id job, std::string_view reason) override;
+
+private:
+  struct finished_job {
+    job_end end;
+    std::vector<task_placement> placements;
+  };
+
+  finished_job execute(job_id id, const job_spec& job);
+
+  std::map<job_id, finished_job> finished_;
+  std::map<std::pair<stage_id, partition_index>, std::string> stored_; ///< of jobs that were not released
+  std::uint64_t next_stage_ = 1;
+};
+
+} // namespace troupe::test

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <stdlib.h>
+
+#include <troupe/runtime/api/input_files.hpp>
+#include <troupe/runtime/api/serialize.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+using troupe::find_input_files;
+using troupe::input_file;
+
+class input_files : public testing::Test {
+protected:
+  input_files() {
+    std::string name = (fs::temp_directory_path() / "troupe-input-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
+    folder_ = name;
+  }
+  ~input_files() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, std::string_view text) { std::ofstream{folder_ / name} << text; }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// Names without the folder.
+  std::vector<std::string> found(const std::vector<std::string>& patterns) {
+    const auto files = find_input_files(patterns);
+    if (!files) return {"error: " + files.error().message};
+    std::vector<std::string> names;
+    for (const auto& file : *files) names.push_back(fs::path{file.path}.filename());
+    return names;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(input_files, a_file_with_several_names_comes_once_under_its_own) {
+  write("GPL-3", "text");
+  fs::create_symlink("GPL-3", folder_ / "GPL"); // sorts before what it points to
+  fs::create_hard_link(folder_ / "GPL-3", folder_ / "hard");
+  write("BSD", "other");
+  EXPECT_EQ(found({at("*")}), (std::vector<std::string>{"BSD", "GPL-3"}));
+  EXPECT_EQ(found({at("GPL")}), std::vector<std::string>{"GPL"}) << "a link alone keeps the name that was asked for";
+  EXPECT_EQ(found({at("GPL"), at("GPL-3"), at("B*")}), (std::vector<std::string>{"BSD", "GPL-3"}));
+}
+
+TEST_F(input_files, sizes_and_absolute_paths_are_those_of_the_target) {
+  write("a", "12345");
+  fs::create_symlink("a", folder_ / "link");
+  const auto files = find_input_files({at("link")});
+  ASSERT_TRUE(files);
+  EXPECT_EQ(*files, (std::vector<input_file>{{at("link"), 5}}));
+}
+
+TEST_F(input_files, what_is_not_there_is_an_error_that_names_it) {
+  write("a", "");
+  fs::create_directory(folder_ / "sub");
+  const auto code = [](const auto& r) { return r ? troupe::ec::none : r.error().code; };
+  const auto nothing = find_input_files({at("a"), at("*.txt")});
+  EXPECT_EQ(code(nothing), troupe::ec::not_found);
+  EXPECT_NE(nothing.error().message.find("*.txt"), std::string::npos);
+  EXPECT_EQ(code(find_input_files({at("b")})), troupe::ec::not_found);
+  EXPECT_EQ(code(find_input_files({at("sub*")})), troupe::ec::not_found) << "directories are no files";
+  const auto directory = find_input_files({at("sub")});
+  EXPECT_EQ(code(directory), troupe::ec::invalid_argument);
+  EXPECT_NE(directory.error().message.find("sub/*"), std::string::npos) << directory.error().message;
+  EXPECT_EQ(code(find_input_files({})), troupe::ec::invalid_argument);
+}
+
+std::vector<std::vector<std::string>> groups(const std::vector<input_file>& files, std::uint32_t partitions) {
+  const auto column = troupe::detail::group_files(files, partitions);
+  std::vector<std::vector<std::string>> paths;
+  for (std::size_t i = 0; i < column->size(); ++i)
+    paths.push_back(troupe::decode_value<std::vector<std::string>>((*column)[i]));
+  return paths;
+}
+
+TEST(group_files, one_partition_per_file_unless_fewer_are_asked_for) {
+  const std::vector<input_file> files{{"a", 1}, {"b", 2}, {"c", 3}};
+  const std::vector<std::vector<std::string>> each{{"a"}, {"b"}, {"c"}};
+  EXPECT_EQ(groups(files, 0), each);
+  EXPECT_EQ(groups(files, 3), each);
+  EXPECT_EQ(groups(files, 9), each);
+  EXPECT_EQ(groups(files, 1), (std::vector<std::vector<std::string>>{{"a", "b", "c"}}));
+}
+
+TEST(group_files, runs_have_about_equally_many_bytes_and_none_is_empty) {
+  EXPECT_EQ(groups({{"a", 10}, {"b", 10}, {"c", 10}, {"d", 10}}, 2),
+            (std::vector<std::vector<std::string>>{{"a", "b"}, {"c", "d"}}));
+  EXPECT_EQ(groups({{"big", 1000}, {"b", 1}, {"c", 1}, {"d", 1}}, 2),
+            (std::vector<std::vector<std::string>>{{"big"}, {"b", "c", "d"}}));
+  EXPECT_EQ(groups({{"a", 1}, {"b", 1}, {"big", 1000}}, 3),
+            (std::vector<std::vector<std::string>>{{"a"}, {"b"}, {"big"}}));
+  EXPECT_EQ(groups({{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}}, 2),
+            (std::vector<std::vector<std::string>>{{"a", "b"}, {"c", "d"}}));
+}
+
+} // namespace

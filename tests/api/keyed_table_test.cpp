@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/api/keyed_table.hpp>
+#include <troupe/runtime/api/stable_hash.hpp>
+
+namespace {
+
+using troupe::bucket_of;
+using troupe::stable_hash;
+using troupe::detail::keyed_table;
+
+TEST(stable_hash, values_never_change) {
+  // Blocks are laid out by these.
+  EXPECT_EQ(stable_hash(""), 0xe220a8397b1dcdafu);
+  EXPECT_EQ(stable_hash("troupe"), 0x535cebd5ff7ba52bu);
+  EXPECT_EQ(stable_hash("a longer key, of more than one word"), 0xf54e0b69bc7c13cdu);
+}
+
+TEST(stable_hash, length_counts) {
+  EXPECT_NE(stable_hash(std::string("a")), stable_hash(std::string("a\0", 2)));
+  EXPECT_NE(stable_hash(std::string("\0\0", 2)), stable_hash(std::string("\0\0\0", 3)));
+}
+
+TEST(stable_hash, similar_keys_spread_over_buckets) {
+  constexpr std::uint32_t buckets = 16;
+  std::vector<int> hits(buckets);
+  for (std::uint64_t i = 0; i < 16'000; ++i) {
+    std::string key(8, '\0');
+    for (int b = 0; b < 8; ++b) key[b] = static_cast<char>(i >> (8 * b));
+    const auto bucket = bucket_of(stable_hash(key), buckets);
+    ASSERT_LT(bucket, buckets);
+    ++hits[bucket];
+  }
+  for (const auto n : hits) EXPECT_NEAR(n, 1000, 150);
+}
+
+TEST(keyed_table, finds_what_was_inserted_in_first_seen_order) {
+  keyed_table<int> table;
+  EXPECT_EQ(table.find("absent", stable_hash("absent")), nullptr);
+  for (int i = 0; i < 5000; ++i) {
+    const auto key = std::to_string(i);
+    ASSERT_EQ(table.find(key, stable_hash(key)), nullptr) << i;
+    table.insert(key, stable_hash(key), i);
+  }
+  for (int i = 0; i < 5000; ++i) {
+    const auto key = std::to_string(i);
+    const auto* found = table.find(key, stable_hash(key));
+    ASSERT_NE(found, nullptr) << i;
+    EXPECT_EQ(found->value, i);
+    EXPECT_EQ(table.key_of(*found), key);
+  }
+  int next = 0;
+  for (const auto& entry : table.entries()) EXPECT_EQ(entry.value, next++);
+}
+
+TEST(keyed_table, equal_hashes_do_not_make_equal_keys) {
+  keyed_table<int> table;
+  table.insert("left", 7, 1);
+  table.insert("right", 7, 2);
+  ASSERT_NE(table.find("right", 7), nullptr);
+  EXPECT_EQ(table.find("right", 7)->value, 2);
+  EXPECT_EQ(table.find("neither", 7), nullptr);
+}
+
+} // namespace

@@ -1,0 +1,18 @@
+# Compiles SOURCE, which must fail with the text of its first line, `// expect: TEXT`; no text means that it must compile.
+file(STRINGS "${SOURCE}" first LIMIT_COUNT 1)
+string(REGEX REPLACE "^// expect: ?" "" expected "${first}")
+execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only ${FLAGS} "${SOURCE}"
+  RESULT_VARIABLE status ERROR_VARIABLE errors OUTPUT_QUIET)
+if(expected STREQUAL "")
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${SOURCE} must compile:\n${errors}")
+  endif()
+  return()
+endif()
+if(status EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} compiles, but it must be refused with: ${expected}")
+endif()
+string(FIND "${errors}" "${expected}" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "${SOURCE} is refused, but not with: ${expected}\n${errors}")
+endif()

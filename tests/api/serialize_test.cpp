@@ -1,0 +1,205 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <troupe/runtime/api/serialize.hpp>
+
+namespace {
+
+using namespace std::string_literals;
+
+enum class color : std::uint8_t { red = 1, blue = 200 };
+
+struct point {
+  double x = 0;
+  std::int32_t weight = 0;
+  std::string label;
+  bool operator==(const point&) const = default;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, point& p) {
+  archive(p.x, p.weight, p.label);
+}
+
+/// Private members, reached by a friend.
+class secretive {
+public:
+  secretive() = default;
+  explicit secretive(int value) : value_(value) {}
+  bool operator==(const secretive&) const = default;
+  template <class Archive>
+  friend void troupe_serialize(Archive& archive, secretive& s) {
+    archive(s.value_);
+  }
+
+private:
+  int value_ = 0;
+};
+
+/// A type of a type: nesting is decided by the bytes.
+struct tree {
+  int value = 0;
+  std::vector<tree> children;
+  bool operator==(const tree&) const = default;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, tree& t) {
+  archive(t.value, t.children);
+}
+
+struct silent {
+  int value = 0;
+};
+template <class Archive>
+void troupe_serialize(Archive&, silent&) {}
+
+struct tag {
+  bool operator==(const tag&) const = default;
+};
+
+/// Cannot be default constructed: has a serializer of its own.
+class positive {
+public:
+  explicit positive(int value) : value_(value) {}
+  int value() const { return value_; }
+
+private:
+  int value_;
+};
+
+} // namespace
+
+template <>
+struct troupe::serializer<positive> {
+  static void write(encoder& out, const positive& value) { out.number(value.value()); }
+  static positive read(decoder& in) {
+    const auto value = in.number<int>();
+    if (value <= 0) throw decode_error("not positive");
+    return positive{value};
+  }
+};
+
+namespace {
+
+using troupe::decode_error;
+using troupe::decode_value;
+using troupe::encode_value;
+
+/// The value survives, and every prefix of its bytes and every extension is refused.
+template <class T>
+void expect_round_trip(const T& value) {
+  const auto bytes = encode_value(value);
+  EXPECT_EQ(decode_value<T>(bytes), value);
+  EXPECT_THROW(decode_value<T>(bytes + "x"), decode_error);
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_THROW(decode_value<T>(std::string_view{bytes}.substr(0, n)), decode_error) << n << " of " << bytes.size();
+}
+
+TEST(serialize, every_supported_type_survives_and_no_prefix_of_it_is_taken) {
+  expect_round_trip(true);
+  expect_round_trip('x');
+  expect_round_trip(std::numeric_limits<std::int64_t>::min());
+  expect_round_trip(std::numeric_limits<std::uint16_t>::max());
+  expect_round_trip(-0.1);
+  expect_round_trip(1.5f);
+  expect_round_trip(color::blue);
+  expect_round_trip(tag{});
+  expect_round_trip(std::tuple<>{});
+  expect_round_trip("text with \0 inside"s);
+  expect_round_trip(std::vector<int>{1, -2, 3});
+  expect_round_trip(std::vector<bool>{true, false, true});
+  expect_round_trip(std::vector<std::string>{"", "a", "bc"});
+  expect_round_trip(std::array<short, 3>{1, 2, 3});
+  expect_round_trip(std::pair{"key"s, 7L});
+  expect_round_trip(std::tuple{1, "two"s, 3.0});
+  expect_round_trip(std::optional<std::string>{});
+  expect_round_trip(std::optional{"some"s});
+  expect_round_trip(std::variant<std::monostate, int, std::string>{});
+  expect_round_trip(std::variant<int, std::string, point>{point{1, 2, "x"}});
+  expect_round_trip(std::map<std::string, std::vector<int>>{{"a", {1}}, {"b", {}}});
+  expect_round_trip(std::set<std::string>{"x", "y"});
+  expect_round_trip(std::unordered_map<std::string, int>{{"one", 1}, {"two", 2}, {"three", 3}});
+  expect_round_trip(std::unordered_set<int>{5, 6, 7});
+  expect_round_trip(point{2.5, -3, "label"});
+  expect_round_trip(secretive{42});
+  expect_round_trip(tree{1, {{2, {}}, {3, {{4, {}}}}}});
+  EXPECT_EQ(decode_value<positive>(encode_value(positive{3})).value(), 3);
+}
+
+TEST(serialize, numbers_are_little_endian_and_lengths_are_short) {
+  EXPECT_EQ(encode_value(std::uint32_t{0x01020304}), "\x04\x03\x02\x01"s);
+  EXPECT_EQ(encode_value(std::vector<std::uint16_t>{0x0102, 0x0304}), "\x02\x02\x01\x04\x03"s);
+  EXPECT_EQ(encode_value("ab"s), "\x02"
+                                 "ab"s);
+  std::string length;
+  troupe::encoder{length}.size(300);
+  EXPECT_EQ(length, "\xac\x02"s);
+  EXPECT_EQ(troupe::decoder{length}.size(), 300u);
+}
+
+TEST(serialize, the_largest_length_survives_and_a_longer_one_is_refused) {
+  std::string bytes;
+  troupe::encoder{bytes}.size(std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(bytes.size(), 10u);
+  EXPECT_EQ(troupe::decoder{bytes}.size(), std::numeric_limits<std::uint64_t>::max());
+  bytes.back() = '\x02';
+  EXPECT_THROW(troupe::decoder{bytes}.size(), decode_error);
+  EXPECT_THROW(troupe::decoder{std::string(11, '\xff')}.size(), decode_error);
+}
+
+TEST(serialize, equal_unordered_containers_have_equal_bytes) {
+  std::unordered_map<int, std::string> up, down(1000);
+  for (int i = 0; i < 100; ++i) up.emplace(i, std::to_string(i));
+  for (int i = 99; i >= 0; --i) down.emplace(i, std::to_string(i));
+  EXPECT_EQ(encode_value(up), encode_value(down));
+  std::unordered_set<std::string> a{"x", "y", "z"}, b(100);
+  for (const auto* s : {"z", "y", "x"}) b.insert(s);
+  EXPECT_EQ(encode_value(a), encode_value(b));
+}
+
+TEST(serialize, a_count_above_the_bytes_left_is_refused_before_memory_is_taken) {
+  std::string bytes;
+  troupe::encoder out{bytes};
+  out.size(std::uint64_t{1} << 60);
+  out.bytes("abcdefgh");
+  EXPECT_THROW(decode_value<std::string>(bytes), decode_error);
+  EXPECT_THROW(decode_value<std::vector<std::string>>(bytes), decode_error);
+  EXPECT_THROW(decode_value<std::vector<std::uint64_t>>(bytes), decode_error);
+  EXPECT_THROW((decode_value<std::map<std::string, int>>(bytes)), decode_error);
+  // Enough bytes for the count, not for as many numbers.
+  EXPECT_THROW(decode_value<std::vector<std::uint64_t>>("\x08"
+                                                        "12345678"s),
+               decode_error);
+}
+
+TEST(serialize, bytes_that_no_writer_makes_are_refused) {
+  EXPECT_THROW(decode_value<bool>("\x02"), decode_error);
+  EXPECT_THROW(decode_value<std::optional<int>>("\x05"
+                                                "abcd"),
+               decode_error);
+  EXPECT_THROW((decode_value<std::variant<char, bool>>("\x02\x01")), decode_error);
+  EXPECT_THROW(decode_value<std::set<char>>("\x02xx"), decode_error);
+  EXPECT_THROW(decode_value<tag>("\x01"), decode_error);
+  EXPECT_THROW(decode_value<std::tuple<>>("\x01"), decode_error);
+  EXPECT_THROW(decode_value<positive>(encode_value(-1)), decode_error);
+}
+
+TEST(serialize, nesting_has_an_end) {
+  const auto chain = [](int depth) { // each level: its number and one child; the last has none
+    std::string bytes;
+    for (int i = 0; i < depth; ++i) bytes += encode_value(std::pair{i, std::uint8_t{i + 1 < depth}});
+    return bytes;
+  };
+  EXPECT_NO_THROW(decode_value<tree>(chain(troupe::decoder::level::deepest)));
+  EXPECT_THROW(decode_value<tree>(chain(troupe::decoder::level::deepest + 1)), decode_error);
+  EXPECT_THROW(decode_value<tree>(chain(1'000'000)), decode_error);
+}
+
+TEST(serialize, a_hook_that_names_no_member_is_found_out) { EXPECT_THROW(encode_value(silent{}), std::logic_error); }
+
+} // namespace

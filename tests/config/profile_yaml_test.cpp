@@ -1,0 +1,111 @@
+#include "support.hpp"
+
+#include <troupe/runtime/config/profile_yaml.hpp>
+
+namespace troupe::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+result<std::vector<named_profile>> profiles_of(std::string_view text) {
+  auto parsed = parse_yaml(text, "x.yaml");
+  if (!parsed) return parsed.error();
+  return read_profiles(*parsed, "/base");
+}
+
+std::string fault(std::string_view text) { return message_of(profiles_of(text)); }
+
+/// Fault of one profile `p` in line 1.
+std::string fault_of(const std::string& profile) { return fault("profiles: {p: " + profile + "}\n"); }
+
+TEST(profile_yaml, reads_every_field) {
+  const auto read = profiles_of(R"(profiles:
+  gpu:
+    executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 512m,
+               resource: {gpu: {amount: 2, discovery-script: bin/find, vendor: acme}}}
+    task: {cpus: 1/2, resource: {gpu: {amount: 0.25}}}
+  light: {task: {cpus: 2}}
+)");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2u);
+  resource_profile gpu;
+  gpu.executor["cores"].amount = 4;
+  gpu.executor["memory"].amount = std::int64_t{8} << 30;
+  gpu.executor["memoryOverhead"].amount = std::int64_t{1} << 30;
+  gpu.executor["offHeap"].amount = 512 << 20;
+  gpu.executor["gpu"] = {2, "/base/bin/find", "acme"};
+  gpu.task["cpus"] = *parse_share("0.5");
+  gpu.task["gpu"] = *parse_share("0.25");
+  EXPECT_EQ(read->at(0), (named_profile{"gpu", gpu, 2}));
+  EXPECT_EQ(read->at(1).name, "light");
+  EXPECT_TRUE(read->at(1).content.is_task_only());
+  EXPECT_EQ(find_profile(*read, "gpu", "x.yaml", 1).value(), gpu);
+  EXPECT_EQ(find_profile(*read, "default", "x.yaml", 1).value(), resource_profile{});
+  EXPECT_EQ(message_of(find_profile(*read, "gpus", "x.yaml", 9)),
+            "x.yaml:9: there is no profile `gpus`; did you mean gpu?");
+}
+
+TEST(profile_yaml, is_found_in_a_cluster_file_too) {
+  EXPECT_TRUE(profiles_of("cluster: {profiles: {p: {task: {cpus: 1}}}}"));
+  EXPECT_EQ(fault("stages: {}\n"), "x.yaml:1: the file has no `profiles`");
+}
+
+TEST(profile_yaml, amounts_are_read_from_the_text) {
+  EXPECT_EQ(
+      fault("profiles:\n  p:\n    executor: {cores: 010}\n"),
+      "x.yaml:3: profile p: executor.cores = 010: must be a whole number from 1 to 9000000, without leading zeros");
+  EXPECT_EQ(fault_of("{executor: {memory: 1.5g}}"),
+            "x.yaml:1: profile p: executor.memory = 1.5g: must be a memory size such as 512m or 2g, at least 1m");
+  EXPECT_EQ(fault_of("{task: {cpus: 0}}"),
+            "x.yaml:1: profile p: task.cpus = 0: must be an amount above 0 such as 2, 0.5 or 1/3");
+  EXPECT_EQ(
+      fault_of("{executor: {resource: {gpu: {amount: 0.5}}}}"),
+      "x.yaml:1: profile p: executor.resource.gpu.amount = 0.5: must be a whole number from 1 to 1000000, without "
+      "leading zeros");
+  EXPECT_THAT(fault_of("{executor: {cores: [1]}}"), HasSubstr("executor.cores must be a whole number"));
+  EXPECT_THAT(fault_of("{executor: {cores: }}"), HasSubstr("executor.cores must be a whole number"));
+}
+
+TEST(profile_yaml, slips_of_form_and_spelling_are_explained) {
+  EXPECT_EQ(fault_of("{executor: {core: 1}}"),
+            "x.yaml:1: profile p: executor has no field `core`; did you mean cores?");
+  EXPECT_EQ(fault_of("{executor: {memoryOverhead: 1g}}"),
+            "x.yaml:1: profile p: executor has no field `memoryOverhead`; did you mean memory-overhead?");
+  EXPECT_EQ(fault_of("{executors: {cores: 1}}"),
+            "x.yaml:1: profile p has no field `executors`; did you mean executor?");
+  EXPECT_EQ(fault_of("{executor: {resource: {gpu: 1}}}"),
+            "x.yaml:1: profile p: executor.resource.gpu must be a map such as {amount: 1}");
+  EXPECT_EQ(fault_of("{executor: {resource: [gpu]}}"),
+            "x.yaml:1: profile p: executor.resource must be a map of names, such as {gpu: {amount: 1}}");
+  EXPECT_EQ(fault_of("{executor: {resource: {gpu: {vendor: x}}}}"),
+            "x.yaml:1: profile p: executor.resource.gpu has no amount");
+  EXPECT_EQ(fault_of("{task: {resource: {gpu: {amount: 1, vendor: x}}}}"),
+            "x.yaml:1: profile p: task.resource.gpu has no field `vendor`; valid here: amount");
+  EXPECT_EQ(fault_of("{executor: {resource: {memory: {amount: 1}}}}"),
+            "x.yaml:1: profile p: executor.resource.memory: is built in: write memory beside `resource`");
+  EXPECT_THAT(fault_of("{executor: {resource: {memoryOverhead: {amount: 1}}}}"),
+              HasSubstr("write memory-overhead beside `resource`"));
+  EXPECT_THAT(fault_of("{task: {resource: {cpus: {amount: 1}}}}"), HasSubstr("tasks take cpus, executors have cores"));
+  EXPECT_THAT(fault_of("{executor: {resource: {gpu: {amount: 1, discovery-script: []}}}}"),
+              HasSubstr("discovery-script must be a text"));
+  EXPECT_THAT(fault_of("{executor: {resource: {gpu: {amount: 1, vendor: ''}}}}"), HasSubstr("vendor is empty"));
+}
+
+TEST(profile_yaml, rules_of_profiles_are_checked_where_they_stand) {
+  EXPECT_EQ(fault("profiles:\n  p:\n    {}\n"),
+            "x.yaml:3: profile p asks for nothing; remove it and use the profile default");
+  EXPECT_THAT(fault("profiles:\n  p:\n    executor: {cores: 1}\n    task: {cpus: 2}\n"),
+              ::testing::StartsWith("x.yaml:3: profile p: task resource cpus: a task needs 2"));
+  EXPECT_THAT(fault_of("{executor: {cores: 1}, task: {resource: {gpu: {amount: 1}}}}"),
+              HasSubstr("profile p: task resource gpu: the executor half of the profile has none"));
+  EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {'g p': {amount: 1}}}}"),
+              HasSubstr("profile p: executor resource"));
+  EXPECT_THAT(fault_of("{executor: {memory-overhead: 0}}"), HasSubstr("must be more than zero"));
+  EXPECT_EQ(fault("profiles: {default: {task: {cpus: 1}}}"),
+            "x.yaml:1: profile default: the name stands for the cluster's own profile; choose another one");
+  EXPECT_THAT(fault("profiles: [a]"), HasSubstr("profiles must be a map of names to profiles"));
+  EXPECT_THAT(fault("profiles: {p: 1}"), HasSubstr("profile p must be a map, not the text `1`"));
+}
+
+} // namespace
+} // namespace troupe::testing

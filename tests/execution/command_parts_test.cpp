@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <cstdlib>
+#include <sys/stat.h>
+
+#include <troupe/runtime/execution/command_environment.hpp>
+#include <troupe/runtime/execution/command_words.hpp>
+#include <troupe/runtime/execution/publish_outputs.hpp>
+
+#include "process_fixture.hpp"
+
+namespace troupe::testing_execution {
+namespace {
+
+namespace fs = std::filesystem;
+
+placeholder_values one_file() { return {{"/data/in"}, {"/work/out"}, 7, 2}; }
+
+std::string replaced(const std::vector<std::string>& words, const placeholder_values& values = one_file()) {
+  const auto result = replace_placeholders(words, values);
+  if (!result) return "error: " + result.error().message;
+  std::string all;
+  for (const auto& w : *result) all += "[" + w + "]";
+  return all;
+}
+
+TEST(command_words, placeholders_are_replaced_anywhere_in_a_word) {
+  EXPECT_EQ(replaced({"p", "{input}", "--out={output}", "{partition}.{attempt}"}),
+            "[p][/data/in][--out=/work/out][7.2]");
+}
+
+TEST(command_words, a_word_of_its_own_becomes_one_per_file) {
+  const placeholder_values values{{"/a", "/b c"}, {"/o1", "/o2"}, 0, 0};
+  EXPECT_EQ(replaced({"cat", "{inputs}", "x{inputs}", "{outputs}"}, values), "[cat][/a][/b c][x/a /b c][/o1][/o2]");
+  EXPECT_EQ(replaced({"cat", "{inputs}"}, {}), "[cat]");
+}
+
+TEST(command_words, one_file_means_one_file) {
+  const placeholder_values two{{"/a", "/b"}, {}, 0, 0};
+  EXPECT_NE(replaced({"cat", "{input}"}, two).find("exactly one input, the task has 2"), std::string::npos);
+  EXPECT_NE(replaced({"cat", "{output}"}, two).find("exactly one output, the task has 0"), std::string::npos);
+}
+
+TEST(command_words, other_braces_stay_and_doubled_ones_escape) {
+  EXPECT_EQ(replaced({"awk", "{print $1}", "${HOME}", "{unknown}", "{", "}}", "{{x}}"}),
+            "[awk][{print $1}][${HOME}][{unknown}][{][}}][{{x}}]");
+  EXPECT_EQ(replaced({"{{input}", "a{{partition}b{partition}"}), "[{input}][a{partition}b7]");
+}
+
+std::string value_in(const std::vector<std::string>& environment, const std::string& name) {
+  for (const auto& v : environment) {
+    if (v.starts_with(name + "=")) return v.substr(name.size() + 1);
+  }
+  return "<unset>";
+}
+
+TEST(command_environment, what_belongs_to_troupe_is_not_inherited) {
+  ::setenv("TROUPE_SECRET_FILE", "/secret", 1);
+  ::setenv("FOR_EVERYBODY", "1", 1);
+  const auto inherited = inherited_environment();
+  ::unsetenv("TROUPE_SECRET_FILE");
+  ::unsetenv("FOR_EVERYBODY");
+  EXPECT_TRUE(inherited.contains("FOR_EVERYBODY"));
+  EXPECT_FALSE(inherited.contains("TROUPE_SECRET_FILE"));
+}
+
+TEST(command_environment, tells_the_task_what_it_is_and_has) {
+  const environment_map base{{"A", "executor"}, {"B", "executor"}, {"OLDPWD", "/x"}};
+  const std::vector<std::pair<std::string, std::vector<task_address>>> addresses{
+      {"gpu", {{"GPU-1", 0, share::whole(1)}, {"GPU-2", 1, share::whole(1)}}}, {"my-fpga.x", {{"f0", -1, {}}}}};
+  const auto e = make_command_environment(base, {{"B", "stage"}, {"TROUPE_STAGE", "faked"}},
+                                          {5, "align", 7, 2, "/attempts/1.7.2", "/attempts/1.7.2"}, share::whole(2),
+                                          addresses, true, {"/i"}, {"/o1", "/o2"});
+  EXPECT_EQ(value_in(e, "A"), "executor");
+  EXPECT_EQ(value_in(e, "B"), "stage");
+  EXPECT_EQ(value_in(e, "OLDPWD"), "<unset>");
+  EXPECT_EQ(value_in(e, "PWD"), "/attempts/1.7.2");
+  EXPECT_EQ(value_in(e, "TROUPE_JOB"), "5");
+  EXPECT_EQ(value_in(e, "TROUPE_STAGE"), "align");
+  EXPECT_EQ(value_in(e, "TROUPE_PARTITION"), "7");
+  EXPECT_EQ(value_in(e, "TROUPE_ATTEMPT_NUMBER"), "2");
+  EXPECT_EQ(value_in(e, "TROUPE_ATTEMPT"), "/attempts/1.7.2");
+  EXPECT_EQ(value_in(e, "TROUPE_CPUS"), "2");
+  EXPECT_EQ(value_in(e, "CUDA_VISIBLE_DEVICES"), "GPU-1,GPU-2");
+  EXPECT_EQ(value_in(e, "TROUPE_ADDRESSES_GPU"), "GPU-1,GPU-2");
+  EXPECT_EQ(value_in(e, "TROUPE_ADDRESSES_MY_FPGA_X"), "f0");
+  EXPECT_EQ(value_in(e, "TROUPE_INPUT"), "/i");
+  EXPECT_EQ(value_in(e, "TROUPE_INPUTS"), "/i");
+  EXPECT_EQ(value_in(e, "TROUPE_OUTPUT"), "<unset>");
+  EXPECT_EQ(value_in(e, "TROUPE_OUTPUTS"), "/o1\n/o2");
+}
+
+TEST(command_environment, a_task_without_gpu_sees_none_where_there_are_some) {
+  const environment_map base{{"CUDA_VISIBLE_DEVICES", "0,1"}};
+  const auto with = make_command_environment(base, {}, {}, {}, {}, true, {}, {});
+  EXPECT_EQ(value_in(with, "CUDA_VISIBLE_DEVICES"), "");
+  const auto without = make_command_environment(base, {}, {}, {}, {}, false, {}, {});
+  EXPECT_EQ(value_in(without, "CUDA_VISIBLE_DEVICES"), "0,1");
+}
+
+TEST(command_environment, lists_that_the_system_cannot_take_are_left_out) {
+  const auto e =
+      make_command_environment({}, {}, {}, {}, {}, false, std::vector<std::string>(10'000, "/some/file"), {});
+  EXPECT_EQ(value_in(e, "TROUPE_INPUTS"), "<unset>");
+}
+
+class publishing : public ::testing::Test {
+protected:
+  publishing() {
+    fs::create_directory(from);
+    write("a", "alpha");
+    write("b", "beta");
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream{from + "/" + name} << text; }
+  std::string published(const std::string& name) { return content_of(to + "/" + name); }
+  std::size_t files() {
+    std::size_t n = 0;
+    if (fs::exists(to)) {
+      for (const auto& e : fs::recursive_directory_iterator{to}) n += e.is_directory() ? 0 : 1;
+    }
+    return n;
+  }
+  scratch_directory scratch;
+  std::string from = scratch.file("attempt");
+  std::string to = scratch.file("made/on/demand");
+};
+
+TEST_F(publishing, moves_all_outputs_and_counts_their_bytes) {
+  fs::create_directory(from + "/sub");
+  write("sub/c", "gamma");
+  const auto bytes = publish_outputs(from, to, {"a", "b", "sub/c"}, "x");
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(*bytes, 14u);
+  EXPECT_EQ(published("a") + published("b") + published("sub/c"), "alphabetagamma");
+  EXPECT_EQ(files(), 3u);
+  EXPECT_FALSE(fs::exists(from + "/a"));
+}
+
+TEST_F(publishing, replaces_what_an_earlier_attempt_has_published) {
+  ASSERT_TRUE(publish_outputs(from, to, {"a"}, "x"));
+  write("a", "newer");
+  ASSERT_TRUE(publish_outputs(from, to, {"a"}, "y"));
+  EXPECT_EQ(published("a"), "newer");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(publishing, a_missing_output_is_named_and_nothing_is_published) {
+  const auto failed = publish_outputs(from, to, {"a", "absent"}, "x");
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ec::not_found);
+  EXPECT_NE(failed.error().message.find("'absent'"), std::string::npos);
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(publishing, only_regular_files_count) {
+  fs::create_symlink("/etc/passwd", from + "/link");
+  fs::create_directory(from + "/directory");
+  EXPECT_FALSE(publish_outputs(from, to, {"link"}, "x"));
+  EXPECT_FALSE(publish_outputs(from, to, {"directory"}, "x"));
+}
+
+TEST_F(publishing, nothing_leaves_the_output_directory) {
+  for (const auto* name : {"/etc/x", "../x", "sub/../../x", "", "a/", "./a", "stdout", "stderr"}) {
+    const auto failed = publish_outputs(from, to, {name}, "x");
+    ASSERT_FALSE(failed) << name;
+    EXPECT_EQ(failed.error().code, ec::invalid_argument) << name;
+  }
+}
+
+TEST_F(publishing, all_or_none_when_one_destination_is_taken_by_a_directory) {
+  fs::create_directories(to + "/b");
+  const auto failed = publish_outputs(from, to, {"a", "b"}, "x");
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().message.find("'b'"), std::string::npos);
+  EXPECT_EQ(files(), 0u) << "neither the first output nor a temporary file";
+}
+
+TEST_F(publishing, copies_to_another_filesystem) {
+  struct stat here {
+  }, there{};
+  if (::stat(from.c_str(), &here) != 0 || ::stat("/dev/shm", &there) != 0 || here.st_dev == there.st_dev ||
+      ::access("/dev/shm", W_OK) != 0)
+    GTEST_SKIP() << "/dev/shm is no other filesystem here";
+  const auto other = "/dev/shm/" + fs::path{scratch.path()}.filename().string();
+  const auto bytes = publish_outputs(from, other, {"a"}, "x");
+  const auto text = content_of(other + "/a");
+  const auto count = std::distance(fs::directory_iterator{other}, fs::directory_iterator{});
+  fs::remove_all(other);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(text, "alpha");
+  EXPECT_EQ(count, 1);
+}
+
+} // namespace
+} // namespace troupe::testing_execution

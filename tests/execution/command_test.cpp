@@ -1,0 +1,318 @@
+#include <algorithm>
+
+#include <troupe/runtime/execution/command_arguments.hpp>
+
+#include "process_fixture.hpp"
+
+namespace troupe::testing_execution {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A runner as an executor process has it; each test gives the commands.
+class command_test : public runner_test {
+protected:
+  command_test() { fs::create_directory(attempts); }
+  void TearDown() override { runner.reset(); }
+
+  task_runner::options command_options() {
+    auto o = base_options();
+    o.attempts_directory = attempts;
+    return o;
+  }
+  task_runner& begin(std::vector<std::string> words, std::uint32_t tasks = 1,
+                     std::map<std::string, std::string> environment = {}) {
+    auto& r = runner ? *runner : start(command_options());
+    r.open_lease(grant(1));
+    install(1, std::move(words), tasks, std::move(environment));
+    return r;
+  }
+  void install(std::uint64_t stage, std::vector<std::string> words, std::uint32_t tasks = 1,
+               std::map<std::string, std::string> environment = {}) {
+    stage_install s;
+    s.stage = {stage};
+    s.job = {5};
+    s.name = "stage-" + std::to_string(stage);
+    s.tasks = tasks;
+    s.program = std::make_shared<const std::variant<native_program, command_program>>(
+        command_program{std::move(words), std::move(environment), scratch.path().string(), outputs});
+    runner->install(s);
+  }
+  /// A batch of one task with these files.
+  static std::shared_ptr<task_batch> one(const command_arguments& arguments, partition_index partition = 0,
+                                         attempt_number attempt = 0) {
+    auto b = range(1, 1, partition, 1);
+    if (attempt > 0) b->attempts = {attempt};
+    auto column = std::make_shared<packed_column>();
+    column->push_back(encode_command_arguments(arguments));
+    b->arguments = column;
+    return b;
+  }
+  std::string script(const std::string& text) {
+    const auto path = scratch.file("script");
+    std::ofstream{path} << "#!/bin/sh\n" << text;
+    fs::permissions(path, fs::perms::owner_all);
+    return path;
+  }
+  const task_failure& only_failure() {
+    const auto outcome = only_outcome();
+    EXPECT_EQ(outcome->status(0), task_status::failed);
+    return outcome->failures.at(0);
+  }
+
+  std::string attempts = scratch.file("attempts");
+  std::string outputs = scratch.file("outputs");
+  as_subreaper subreaper;
+};
+
+TEST_F(command_test, reads_inputs_and_publishes_outputs) {
+  std::ofstream{scratch.file("in")} << "some text\n";
+  auto& r = begin({"sh", "-c", "tr a-z A-Z < \"$1\" > \"$2\"; echo seen; echo noted >&2", "sh", "{input}", "{output}"});
+  r.run(one({{scratch.file("in")}, {"deep/upper"}}));
+  const auto outcome = only_outcome();
+  ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).message;
+  EXPECT_EQ(content_of(outputs + "/deep/upper"), "SOME TEXT\n");
+  EXPECT_EQ(outcome->results[0], std::string_view("\0", 1));
+  EXPECT_EQ(outcome->output_bytes, 10u);
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "seen\n");
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stderr"), "noted\n");
+}
+
+TEST_F(command_test, starts_in_its_own_directory_and_session_with_its_variables) {
+  auto options = command_options();
+  options.ordinals["gpu"] = {"GPU-x"};
+  start(options);
+  auto& r = begin({"sh", "-c",
+                   "pwd; echo $TROUPE_PARTITION.$TROUPE_ATTEMPT_NUMBER $OWN [${CUDA_VISIBLE_DEVICES-unset}]; "
+                   "cut -d' ' -f1,5,6 /proc/self/stat | tr -d '\\n'; echo; echo $$"},
+                  1, {{"OWN", "mine"}});
+  r.run(one({}, 3, 2));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  std::istringstream lines{content_of(attempts + "/1.3.2/stdout")};
+  std::string directory, values, stat, shell;
+  std::getline(lines, directory);
+  std::getline(lines, values);
+  std::getline(lines, stat);
+  std::getline(lines, shell);
+  EXPECT_EQ(directory, attempts + "/1.3.2");
+  EXPECT_EQ(values, "3.2 mine []");
+  EXPECT_TRUE(stat.ends_with(" " + shell + " " + shell)) << "group and session are its own: " << stat << ", " << shell;
+}
+
+TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before); // what lease threads inherit from a main that waits for signals
+  auto* const ignored = ::signal(SIGPIPE, SIG_IGN);
+  auto& r = begin({"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"});
+  r.run(one({}));
+  EXPECT_EQ(only_outcome()->status(0), task_status::succeeded);
+  ::signal(SIGPIPE, ignored);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST_F(command_test, has_nothing_open_but_its_own_files) {
+  const int leaky = ::dup(0); // without close-on-exec
+  auto& r = begin({"sh", "-c", "ls /proc/self/fd | wc -l; readlink /proc/self/fd/0"});
+  r.run(one({}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  ::close(leaky);
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "4\n/dev/null\n") << "three and the one that ls reads";
+}
+
+TEST_F(command_test, words_pass_no_shell) {
+  auto& r = begin({"printf", "%s|", "$HOME", "a b", "*", ";rm", "'"});
+  r.run(one({}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "$HOME|a b|*|;rm|'|");
+}
+
+TEST_F(command_test, a_relative_program_with_a_slash_lies_in_the_job_directory) {
+  script("echo here\n");
+  auto& r = begin({"./script"});
+  r.run(one({}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "here\n");
+}
+
+TEST_F(command_test, a_program_that_is_not_there_is_named) {
+  auto& r = begin({"no-such-program-anywhere"});
+  r.run(one({}));
+  EXPECT_NE(only_failure().message.find("'no-such-program-anywhere' is not in PATH"), std::string::npos);
+  install(2, {"./missing"});
+  auto batch = one({});
+  batch->stage = {2};
+  r.run(batch);
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_NE(log.batches()[1]->failures.at(0).message.find("missing: No such file"), std::string::npos);
+}
+
+TEST_F(command_test, an_exit_code_is_a_failure_with_the_last_lines_of_its_own_stderr) {
+  auto& r = begin({"sh", "-c", "for i in $(seq 30); do echo line $i >&2; done; echo out > \"$TROUPE_OUTPUT\"; exit 3"});
+  r.run(one({{}, {"result"}}));
+  const auto& failure = only_failure();
+  EXPECT_EQ(failure.exit_code, 3);
+  EXPECT_EQ(failure.signal, 0);
+  EXPECT_NE(failure.message.find("exit code 3"), std::string::npos);
+  EXPECT_TRUE(failure.stderr_tail.starts_with("line 11\n")) << failure.stderr_tail;
+  EXPECT_TRUE(failure.stderr_tail.ends_with("line 30\n"));
+  EXPECT_FALSE(fs::exists(outputs + "/result")) << "outputs of a failure are not published";
+}
+
+TEST_F(command_test, a_signal_is_a_failure_that_names_it) {
+  auto& r = begin({"sh", "-c", "kill -SEGV $$"});
+  r.run(one({}));
+  const auto& failure = only_failure();
+  EXPECT_EQ(failure.signal, SIGSEGV);
+  EXPECT_NE(failure.message.find("SIGSEGV"), std::string::npos);
+}
+
+TEST_F(command_test, a_missing_output_is_a_failure_that_names_it) {
+  auto& r = begin({"sh", "-c", "echo x > \"$(echo \"$TROUPE_OUTPUTS\" | head -n 1)\""});
+  r.run(one({{}, {"made", "forgotten"}}));
+  EXPECT_NE(only_failure().message.find("'forgotten' is missing"), std::string::npos);
+  EXPECT_FALSE(fs::exists(outputs + "/made"));
+}
+
+TEST_F(command_test, a_malformed_argument_is_a_failure) {
+  auto& r = begin({"true"});
+  auto batch = one({});
+  auto column = std::make_shared<packed_column>();
+  column->push_back("garbage");
+  batch->arguments = column;
+  r.run(batch);
+  EXPECT_FALSE(only_failure().message.empty());
+}
+
+TEST_F(command_test, reports_its_own_cpu_time_and_memory) {
+  // A buffer of 200 MB that is filled.
+  auto& r = begin({"dd", "if=/dev/zero", "of=/dev/null", "bs=200000000", "count=1"});
+  r.run(one({}));
+  const auto outcome = only_outcome();
+  ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).stderr_tail;
+  EXPECT_GT(outcome->peak_memory, 190'000'000u);
+  EXPECT_GT(outcome->cpu_nanoseconds, 5'000'000u);
+}
+
+TEST_F(command_test, a_killed_command_ends_with_all_that_it_has_started) {
+  auto& r = begin({"sh", "-c",
+                   "echo $$ > main; sleep 1000 & echo $! > same; "
+                   "setsid sh -c 'echo $$ > apart; sleep 1001 & echo $! > below; wait' & "
+                   "while [ ! -s below ]; do sleep 0.01; done; echo 1 > ready; wait"});
+  r.run(one({}));
+  const auto directory = attempts + "/1.0.0/";
+  wait_for_pid(directory + "ready");
+  std::vector<pid_t> pids;
+  for (const auto* name : {"main", "same", "apart", "below"}) pids.push_back(wait_for_pid(directory + name));
+  for (const auto pid : pids) EXPECT_TRUE(alive(pid));
+  r.kill({{1}, 0, 0});
+  EXPECT_EQ(only_outcome()->status(0), task_status::killed);
+  for (const auto pid : pids) EXPECT_FALSE(alive(pid));
+  EXPECT_EQ(children(), "");
+}
+
+TEST_F(command_test, kill_9_of_a_command_leaves_nothing_of_it) {
+  auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > apart; echo $$ > main; sleep 1001"});
+  r.run(one({}));
+  const auto apart = wait_for_pid(attempts + "/1.0.0/apart");
+  ::kill(wait_for_pid(attempts + "/1.0.0/main"), SIGKILL);
+  EXPECT_EQ(only_failure().signal, SIGKILL);
+  EXPECT_FALSE(alive(apart));
+  EXPECT_EQ(children(), "");
+}
+
+TEST_F(command_test, a_success_leaves_no_process_either) {
+  auto& r = begin({"sh", "-c", "sleep 1000 & echo $! > same; setsid sleep 1000 & echo $! > apart; (setsid true &)"});
+  r.run(one({}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  for (const auto* name : {"same", "apart"}) EXPECT_FALSE(alive(wait_for_pid(attempts + "/1.0.0/" + name)));
+}
+
+TEST_F(command_test, what_is_left_is_found_without_being_its_parent) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0); // as in a host application
+  auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > apart"});
+  r.run(one({}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  EXPECT_FALSE(alive(wait_for_pid(attempts + "/1.0.0/apart")));
+}
+
+TEST_F(command_test, processes_of_other_attempts_are_left_alone) {
+  auto& r = begin({"sh", "-c", "echo $$ > main; setsid sleep 1000 & echo $! > apart; wait"}, 2);
+  r.open_lease(grant(2));
+  install(2, {"true"});
+  r.run(one({}));
+  const auto apart = wait_for_pid(attempts + "/1.0.0/apart");
+  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  auto quick = range(2, 2, 0, 1);
+  r.run(quick);
+  ASSERT_TRUE(log.wait_for(1));
+  EXPECT_TRUE(alive(apart));
+  EXPECT_TRUE(alive(main));
+}
+
+TEST_F(command_test, a_command_that_ignores_TERM_is_killed_after_the_grace) {
+  auto options = command_options();
+  options.kill_grace = std::chrono::milliseconds{20};
+  start(options);
+  auto& r = begin({"sh", "-c", "trap '' TERM; echo $$ > main; while :; do sleep 1000; done"});
+  r.run(one({}));
+  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  r.kill({{1}, 0, 0});
+  EXPECT_EQ(only_outcome()->status(0), task_status::killed);
+  EXPECT_FALSE(alive(main));
+}
+
+TEST_F(command_test, a_command_gets_TERM_first_even_when_it_is_stopped) {
+  auto options = command_options();
+  options.kill_grace = deadline;
+  start(options);
+  auto& r = begin({"sh", "-c", "trap 'echo bye > bye; exit 0' TERM; echo $$ > main; while :; do sleep 0.05; done"});
+  r.run(one({}));
+  ::kill(wait_for_pid(attempts + "/1.0.0/main"), SIGSTOP);
+  r.kill({{1}, 0, 0});
+  EXPECT_EQ(only_outcome()->status(0), task_status::killed) << "also where it ends well then";
+  EXPECT_EQ(content_of(attempts + "/1.0.0/bye"), "bye\n");
+}
+
+TEST_F(command_test, a_removed_stage_takes_its_commands_along) {
+  auto& r = begin({"sh", "-c", "echo $$ > main; exec sleep 1000"}, 3);
+  r.run(range(1, 1, 0, 3));
+  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  r.remove({1});
+  EXPECT_TRUE(eventually([&] { return !alive(main) && r.current_load().running == 0; }));
+  ASSERT_TRUE(log.wait_for(3));
+  for (const auto& b : log.batches())
+    for (std::uint32_t i = 0; i < b->count; ++i) EXPECT_EQ(b->status(i), task_status::killed);
+  EXPECT_TRUE(r.shutdown(deadline));
+  EXPECT_FALSE(fs::exists(attempts + "/1.1.0"));
+}
+
+TEST_F(command_test, shutdown_ends_running_commands) {
+  auto& r = begin({"sh", "-c", "echo $$ > main; exec sleep 1000"});
+  r.run(one({}));
+  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  EXPECT_TRUE(r.shutdown(deadline));
+  EXPECT_FALSE(alive(main));
+  EXPECT_EQ(log.tasks(), 0u);
+}
+
+TEST_F(command_test, a_thousand_commands_leave_nothing) {
+  auto& r = begin({"true"}, 1000);
+  for (std::uint64_t lease = 2; lease <= 4; ++lease) r.open_lease(grant(lease));
+  r.run(range(1, 1, 900, 1)); // whatever is made once is made now
+  ASSERT_TRUE(log.wait_for(1));
+  for (std::uint64_t lease = 1; lease <= 4; ++lease) {
+    r.run(range(1, lease, static_cast<partition_index>(lease * 10), 1));
+  }
+  ASSERT_TRUE(log.wait_for(5));
+  const auto before = open_descriptors();
+  for (partition_index p = 100; p < 1100; p += 10) r.run(range(1, 1 + p / 10 % 4, p, 10));
+  ASSERT_TRUE(log.wait_for(1005));
+  for (const auto& b : log.batches()) EXPECT_TRUE(b->statuses.empty());
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(children(), "");
+}
+
+} // namespace
+} // namespace troupe::testing_execution

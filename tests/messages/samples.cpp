@@ -1,0 +1,447 @@
+#include "samples.hpp"
+
+#include <string>
+
+namespace troupe::samples {
+
+namespace {
+
+// -- samples that are filled field by field: one that gains a field does not compile until the field stands here
+// --------
+
+struct anything {
+  template <class T>
+  operator T() const; // never called
+};
+
+template <class T, class... Fields>
+constexpr std::size_t field_count() {
+  if constexpr (requires { T{Fields{}..., anything{}}; })
+    return field_count<T, Fields..., anything>();
+  else
+    return sizeof...(Fields);
+}
+
+static_assert(field_count<job_spec>() == 4);
+static_assert(field_count<executor_capacity>() == 5);
+static_assert(field_count<executor_info>() == 13);
+static_assert(field_count<executor_orders>() == 9);
+static_assert(field_count<executor_report>() == 5);
+static_assert(field_count<job_results>() == 2);
+static_assert(field_count<load_report>() == 5);
+static_assert(field_count<outcome_batch>() == 14);
+static_assert(field_count<result_location>() == 5);
+static_assert(field_count<shuffle_input>() == 4);
+static_assert(field_count<stage_install>() == 8);
+static_assert(field_count<stage_progress>() == 16);
+static_assert(field_count<stage_spec>() == 8);
+static_assert(field_count<task_batch>() == 10);
+static_assert(field_count<task_failure>() == 9);
+
+const std::string nonce_a(32, '\xa5');
+const std::string nonce_b(32, '\x00');            // zeros are bytes like any other
+const std::string any_bytes{"\x00\xff/\xc3(", 5}; // not UTF-8
+
+packed_column column(std::initializer_list<std::string_view> entries) {
+  packed_column out;
+  for (const auto entry : entries) out.push_back(entry);
+  return out;
+}
+
+resource_profile full_profile() {
+  resource_profile p;
+  p.executor["cores"] = {4, "", ""};
+  p.executor["gpu"] = {2, "/opt/find gpus", "nvidia.com"};
+  p.task["cpus"] = share{share::units_per_whole / 3};
+  p.task["gpu"] = share{500'000'000'000};
+  return p;
+}
+
+allotment full_allotment() {
+  allotment a;
+  a.cpus = share::whole(2);
+  a.resources["gpu"] = {{"0", share{250'000'000'000}}, {"GPU-1b2c", share::whole(1)}};
+  a.resources["licence"] = {{"", share::whole(3)}};
+  return a;
+}
+
+executor_capacity full_capacity() {
+  executor_capacity c;
+  c.cores = 8;
+  c.memory = std::int64_t{64} << 30;
+  c.memory_overhead = 1;
+  c.off_heap = 2;
+  c.custom["gpu"] = {2, {"0", "1"}};
+  c.custom["licence"] = {5, {}};
+  return c;
+}
+
+block_endpoint full_endpoint() { return {executor_id{7}, 0xfedcba9876543210u, "host-a", 65535}; }
+
+executor_info full_info() {
+  executor_info i;
+  i.executor = executor_id{7};
+  i.epoch = 0x8000000000000001u;
+  i.request = request_id{3};
+  i.host = "host-a";
+  i.pid = 4242;
+  i.profile = full_profile();
+  i.capacity = full_capacity();
+  i.slots = 4;
+  i.native = true;
+  i.in_process = true;
+  i.build_id = "b:1f";
+  i.blocks = full_endpoint();
+  i.log_file = "/run/troupe/" + any_bytes;
+  return i;
+}
+
+hello_proof full_proof() { return {nonce_a, nonce_b, std::string(32, 'p')}; }
+
+resolved_profile full_resolved() { return {profile_id{5}, shape_id{6}, full_profile()}; }
+
+job_spec full_job() {
+  job_spec j;
+  j.name = "reads";
+  j.profiles = {resource_profile{}, full_profile()};
+  stage_spec map;
+  map.name = "trim";
+  map.profile = 1;
+  map.tasks = 3;
+  map.buckets = 2;
+  map.program = native_program{"b:1f", {{11, any_bytes}, {12, ""}}};
+  map.arguments = std::make_shared<const packed_column>(column({"a", "", any_bytes}));
+  map.keep_results = false;
+  stage_spec reduce;
+  reduce.name = "count";
+  reduce.tasks = 2;
+  reduce.dependencies = {{0, dependency_kind::shuffle}};
+  reduce.program = native_program{"b:1f", {{13, "x"}}};
+  stage_spec report;
+  report.name = "report";
+  report.tasks = 2;
+  report.dependencies = {{1, dependency_kind::one_to_one}, {0, dependency_kind::all}};
+  report.program = full_command();
+  j.stages = {map, reduce, report};
+  j.max_task_failures = 9;
+  return j;
+}
+
+stage_progress full_stage_progress() {
+  stage_progress p;
+  p.stage = stage_id{21};
+  p.name = "align";
+  p.profile = "executor: cores 4; task: cpus 1";
+  p.profile_number = profile_id{5};
+  p.state = stage_state::complete;
+  p.attempt = 1;
+  p.tasks = 100;
+  p.running = 2;
+  p.done = 97;
+  p.failures = 3;
+  p.executors = 4;
+  p.run_nanoseconds = 5'000'000'000;
+  p.cpu_nanoseconds = 4'000'000'000;
+  p.peak_memory = 1 << 30;
+  p.output_bytes = 77;
+  p.wall_nanoseconds = 2'500'000'000;
+  return p;
+}
+
+job_progress full_progress() {
+  return {job_id{2}, "reads", job_state::running, {full_stage_progress(), stage_progress{}}, 99, "no gpu is free"};
+}
+
+result_location location(partition_index partition) {
+  result_location l;
+  l.partition = partition;
+  l.attempt = 2;
+  l.stage = stage_id{21};
+  l.endpoint = full_endpoint();
+  l.bytes = 1'000'000;
+  return l;
+}
+
+stage_install full_install() {
+  stage_install s;
+  s.stage = stage_id{21};
+  s.stage_attempt = 1;
+  s.job = job_id{2};
+  s.name = "count";
+  s.tasks = 4;
+  s.buckets = 3;
+  s.program =
+      std::make_shared<const std::variant<native_program, command_program>>(native_program{"b:1f", {{13, "x"}}});
+  shuffle_input input;
+  input.shuffle = stage_id{20};
+  input.endpoints = {full_endpoint(), block_endpoint{executor_id{8}, 1, "", 0}};
+  input.endpoint_of_map = {0, 1, 1};
+  input.attempt_of_map = {0, 300, 0};
+  s.inputs = {input};
+  return s;
+}
+
+task_batch range_batch() {
+  task_batch b;
+  b.stage = stage_id{21};
+  b.lease = lease_id{31};
+  b.first = 64;
+  b.count = 256;
+  return b;
+}
+
+std::vector<events::record> full_history() {
+  std::vector<events::any> all{
+      events::profile_added{profile_id{5}, full_profile()},
+      events::job_submitted{job_id{2}, "reads", 3},
+      events::job_ended{job_id{2}, job_state::failed, make_error(ec::task_failed, "stage 1")},
+      events::stage_submitted{job_id{2}, stage_id{21}, 1, "align", profile_id{5}, 100},
+      events::stage_completed{job_id{2}, stage_id{21}, 1, make_error(ec::cancelled, "why")},
+      events::lease_granted{lease_id{31}, executor_id{7}, profile_id{5}, full_allotment()},
+      events::lease_released{lease_id{31}, executor_id{7}},
+      events::lease_refused{lease_id{31}, executor_id{7}, "gpu 0 is taken"},
+      events::tasks_succeeded{stage_id{21}, lease_id{31}, executor_id{7}, 256, 64},
+      events::task_failed{stage_id{21}, 5, 1, executor_id{7}, task_status::lost, any_bytes},
+      events::executor_requested{request_id{3}, shape_id{6}, "cores 4"},
+      events::executor_added{full_info()},
+      events::executor_removed{executor_id{7}, "silent for 10s", true},
+      events::map_output_lost{stage_id{20}, 4, executor_id{7}},
+  };
+  static_assert(std::variant_size_v<events::any> == 14, "a new event needs a sample here");
+  std::vector<events::record> records;
+  for (auto& event : all)
+    records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});
+  return records;
+}
+
+} // namespace
+
+task_batch scattered_batch() {
+  task_batch b;
+  b.stage = stage_id{21};
+  b.stage_attempt = 1;
+  b.lease = lease_id{31};
+  b.count = 4;
+  b.partitions = {9, 3, 4, 99'999'999};
+  b.attempts = {0, 1, 0, 4'000'000'000};
+  b.arguments = std::make_shared<const packed_column>(column({"unused", "nine", "", any_bytes, "last"}));
+  b.argument_offset = 1;
+  return b;
+}
+
+outcome_batch mixed_outcomes() {
+  outcome_batch b;
+  b.stage = stage_id{21};
+  b.stage_attempt = 1;
+  b.lease = lease_id{31};
+  b.count = 4;
+  b.first = 1;
+  b.partitions = {9, 3, 4, 5};
+  b.attempts = {0, 1, 2, 3};
+  b.statuses = {task_status::succeeded, task_status::fetch_failed, task_status::succeeded, task_status::killed};
+  b.results = column({"one", "", any_bytes, ""});
+  task_failure missing;
+  missing.index = 1;
+  missing.message = "no such block";
+  missing.stderr_tail = any_bytes;
+  missing.exit_code = -1;
+  missing.signal = 9;
+  missing.shuffle = stage_id{20};
+  missing.map_partition = 4;
+  missing.map_attempt = 1;
+  missing.map_executor = executor_id{8};
+  task_failure killed;
+  killed.index = 3;
+  b.failures = {missing, killed};
+  b.run_nanoseconds = 1;
+  b.cpu_nanoseconds = 2;
+  b.peak_memory = 3;
+  b.output_bytes = 4;
+  return b;
+}
+
+command_program full_command() {
+  return {{"./merge", "{inputs}", "-o", any_bytes.substr(1)},
+          {{"EMPTY", ""}, {"PATH", "/usr/bin"}},
+          "/data/in",
+          "/data/out"};
+}
+
+template <>
+std::vector<hello> of() {
+  return {{2, peer_role::services, "cluster", nonce_a}, {1, peer_role::executor, "", nonce_b}};
+}
+template <>
+std::vector<hello_challenge> of() {
+  return {{2, "cluster", "session", nonce_a, nonce_b}};
+}
+template <>
+std::vector<executor_registration> of() {
+  executor_registration full{full_proof(), full_info(), "session", {}, {}};
+  full.running = {{stage_id{21}, 5, 1, lease_id{31}}, {stage_id{22}, 0, 0, lease_id{32}}};
+  full.blocks = {{stage_id{20}, 4, 1, std::uint64_t{1} << 40}};
+  return {full, {full_proof(), {}, "", {}, {}}};
+}
+template <>
+std::vector<peer_registration> of() {
+  return {{full_proof(), peer_role::services, "host-a:4242"}};
+}
+template <>
+std::vector<welcome> of() {
+  return {{"session", executor_id{7}, 1'000'000'000, 10'000'000'000}, {}};
+}
+template <>
+std::vector<goodbye> of() {
+  return {{executor_id{7}, 0xffffffffffffffffu, any_bytes}, {}};
+}
+template <>
+std::vector<acknowledged> of() {
+  return {{}};
+}
+template <>
+std::vector<stop_session> of() {
+  return {{"asked to"}, {}};
+}
+template <>
+std::vector<driver_heartbeat> of() {
+  return {{12}, {}};
+}
+template <>
+std::vector<executor_heartbeat> of() {
+  return {{executor_id{7}, 0x8000000000000001u, 12, 34, 5, 6, 7, 8}, {}};
+}
+template <>
+std::vector<executor_info> of() {
+  return {full_info(), {}};
+}
+template <>
+std::vector<executor_gone> of() {
+  return {{executor_id{7}, 3, "connection lost", false}, {}};
+}
+template <>
+std::vector<executor_orders> of() {
+  executor_orders full;
+  full.epoch = 0x8000000000000001u;
+  full.sequence = 17;
+  full.revoked = {lease_id{29}, lease_id{30}};
+  full.removed_stages = {stage_id{1}, stage_id{0xffffffffffffffffu}};
+  full.kills = {{stage_id{21}, 5, 1}, {}};
+  full.grants = {{lease_id{31}, std::make_shared<const resource_profile>(full_profile()), full_allotment()}};
+  auto command = full_install();
+  command.program = std::make_shared<const std::variant<native_program, command_program>>(full_command());
+  full.installs = {full_install(), command};
+  full.batches = {scattered_batch(), range_batch()};
+  full.stop = true;
+  return {full, {}};
+}
+template <>
+std::vector<executor_report> of() {
+  executor_report full;
+  full.executor = executor_id{7};
+  full.epoch = 0x8000000000000001u;
+  full.orders_seen = 17;
+  full.refusals = {{lease_id{31}, stage_id{21}, {5, 6}, {0, 1}, "another build", true}, {}};
+  full.outcomes = {std::make_shared<const outcome_batch>(mixed_outcomes()),
+                   std::make_shared<const outcome_batch>(outcome_batch{})};
+  return {full, {}};
+}
+template <>
+std::vector<outcome_batch> of() {
+  return {mixed_outcomes(), {}};
+}
+template <>
+std::vector<job_submission> of() {
+  return {{std::make_shared<const job_spec>(full_job()), {full_resolved(), {}}},
+          {std::make_shared<const job_spec>(), {}}};
+}
+template <>
+std::vector<job_accepted> of() {
+  return {{job_id{2}}, {}};
+}
+template <>
+std::vector<job_progress> of() {
+  return {full_progress(), {}};
+}
+template <>
+std::vector<job_end> of() {
+  job_end full{job_id{2}, make_error(ec::internal, "why"), full_progress(), nullptr, 17};
+  job_results results;
+  results.values = column({"a", "", any_bytes, ""});
+  results.elsewhere = {location(1), location(3)};
+  full.results = std::make_shared<const job_results>(results);
+  return {full, {}};
+}
+template <>
+std::vector<cancel_job> of() {
+  return {{job_id{2}, "Ctrl-C"}, {}};
+}
+template <>
+std::vector<release_results> of() {
+  return {{job_id{2}}, {}};
+}
+template <>
+std::vector<register_profiles> of() {
+  return {{{full_profile(), {}}}, {}};
+}
+template <>
+std::vector<registered_profiles> of() {
+  return {{{full_resolved(), {}}}, {}};
+}
+template <>
+std::vector<load_report> of() {
+  load_report full;
+  full.number = 4;
+  full.new_shapes = {{shape_id{6}, full_profile()}};
+  full.loads = {{shape_id{6}, 10, 2, true}, {}};
+  full.idle = {{executor_id{7}, request_id{3}, 60'000'000'000, true, true}, {}};
+  full.present = {request_id{3}, request_id{4}};
+  return {full, {}};
+}
+template <>
+std::vector<feasibility_query> of() {
+  return {{{{shape_id{6}, full_profile()}, {}}}, {}};
+}
+template <>
+std::vector<feasibility_answer> of() {
+  return {{{{false, true, "needs gpu 1, no host has any"}, {}}}, {}};
+}
+template <>
+std::vector<release_request> of() {
+  return {{executor_id{7}}, {}};
+}
+template <>
+std::vector<release_answer> of() {
+  return {{executor_id{7}, true, true, "busy"}, {}};
+}
+template <>
+std::vector<launch_report> of() {
+  return {{{{request_id{3}, shape_id{6}, launch_state::refused, "exit code 3"}, {}}}, {}};
+}
+template <>
+std::vector<status_query> of() {
+  return {{false, false}, {true, true}};
+}
+template <>
+std::vector<cluster_status> of() {
+  cluster_status full{"cluster", "session", "local-cluster[2,4,8g]", {}, {full_progress()}, 3};
+  full.executors = {{full_info(), "draining", 1, 2, 3, 4}};
+  return {full, {}};
+}
+template <>
+std::vector<placement_query> of() {
+  return {{job_id{2}}, {}};
+}
+template <>
+std::vector<placement_answer> of() {
+  return {{{{stage_id{21}, 5, 3, 1, executor_id{7}, "host-a", full_allotment()}, {}}}, {}};
+}
+template <>
+std::vector<subscribe_events> of() {
+  return {{100, 1000}, {}};
+}
+template <>
+std::vector<event_batch> of() {
+  return {{full_history()}, {}};
+}
+
+} // namespace troupe::samples

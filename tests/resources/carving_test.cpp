@@ -1,0 +1,219 @@
+#include <troupe/runtime/resources/carving.hpp>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profiles.hpp"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t gib = 1 << 30;
+
+resource_profile shape(std::int64_t cores, std::int64_t memory, std::int64_t gpus = 0) {
+  auto p = profile_of({{"cores", cores}, {"memory", memory}}, {{"cpus", "1"}});
+  if (gpus > 0) p.executor["gpu"].amount = gpus;
+  return p;
+}
+
+carving_host host(std::string name, std::int64_t cores, std::int64_t memory,
+                  std::map<std::string, resource_pool> custom = {}) {
+  return {std::move(name), {}, cores, memory, std::move(custom)};
+}
+
+carving two_hosts() {
+  return {{host("a", 4, 8 * gib), host("b", 4, 8 * gib)}, "troupe.master = local-cluster[2,4,8g]"};
+}
+
+TEST(carving, lends_until_the_hosts_are_full_and_lends_again_what_comes_back) {
+  auto c = two_hosts();
+  EXPECT_EQ(c.room_for(shape(2, gib)), 4u);
+  for (std::uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(c.place(request_id{id}, shape(2, gib)));
+  EXPECT_EQ(c.room_for(shape(2, gib)), 0u);
+  const auto refused = c.place(request_id{5}, shape(1, gib));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ec::overloaded);
+  EXPECT_THAT(refused.error().message, HasSubstr("local-cluster[2,4,8g]"));
+  EXPECT_TRUE(c.free(request_id{2}));
+  EXPECT_FALSE(c.free(request_id{2}));
+  EXPECT_EQ(c.room_for(shape(1, gib)), 2u);
+  EXPECT_TRUE(c.place(request_id{5}, shape(1, gib)));
+}
+
+TEST(carving, fills_a_host_before_it_opens_the_next) {
+  auto c = two_hosts();
+  EXPECT_EQ(c.place(request_id{1}, shape(2, gib))->host, 0u);
+  EXPECT_EQ(c.place(request_id{2}, shape(2, gib))->host, 0u);
+  EXPECT_EQ(c.place(request_id{3}, shape(4, gib))->host, 1u) << "a spread of the first two would leave no room";
+}
+
+TEST(carving, counts_all_memory_of_an_executor) {
+  auto c = two_hosts();
+  auto p = shape(1, 4 * gib);
+  p.executor["memoryOverhead"].amount = 2 * gib;
+  p.executor["offHeap"].amount = 2 * gib;
+  EXPECT_EQ(c.room_for(p), 2u);
+  const auto placed = c.place(request_id{1}, p).value();
+  EXPECT_EQ(placed.capacity.memory, 4 * gib);
+  EXPECT_EQ(placed.capacity.memory_overhead, 2 * gib);
+  EXPECT_EQ(placed.capacity.off_heap, 2 * gib);
+  p.executor["offHeap"].amount += 1;
+  EXPECT_EQ(c.room_for(p), 0u);
+  EXPECT_FALSE(c.check(p).feasible);
+}
+
+TEST(carving, lends_each_address_once) {
+  carving c{{host("a", 8, 8 * gib, {{"gpu", {3, {"x", "y", "z"}}}})}, "nodes.yaml"};
+  EXPECT_EQ(c.place(request_id{1}, shape(1, gib, 2))->capacity.custom.at("gpu"), (resource_pool{2, {"x", "y"}}));
+  EXPECT_EQ(c.place(request_id{2}, shape(1, gib, 2)).error().code, ec::overloaded);
+  EXPECT_EQ(c.place(request_id{2}, shape(1, gib, 1))->capacity.custom.at("gpu"), (resource_pool{1, {"z"}}));
+  c.free(request_id{1});
+  EXPECT_EQ(c.place(request_id{3}, shape(1, gib, 1))->capacity.custom.at("gpu"), (resource_pool{1, {"x"}}));
+  EXPECT_TRUE(validate(c.place(request_id{4}, shape(1, gib, 1))->capacity));
+}
+
+TEST(carving, hosts_on_one_machine_share_its_addresses) {
+  auto a = host("a", 4, 8 * gib, {{"gpu", numbered(2)}});
+  auto b = host("b", 4, 8 * gib, {{"gpu", numbered(2)}});
+  carving apart{{a, b}, ""};
+  EXPECT_EQ(apart.room_for(shape(1, gib, 1)), 4u);
+  a.machine = b.machine = "here";
+  carving together{{a, b}, ""};
+  EXPECT_EQ(together.room_for(shape(1, gib, 1)), 2u);
+  ASSERT_TRUE(together.place(request_id{1}, shape(4, gib, 1)));
+  EXPECT_EQ(together.place(request_id{2}, shape(4, gib, 1))->capacity.custom.at("gpu").addresses.front(), "1");
+  EXPECT_EQ(together.room_for(shape(1, gib, 1)), 0u);
+}
+
+TEST(carving, counted_resources_are_counted) {
+  carving c{{host("a", 8, 8 * gib, {{"license", {3, {}}}})}, ""};
+  auto p = shape(1, gib);
+  p.executor["license"].amount = 2;
+  EXPECT_EQ(c.room_for(p), 1u);
+  EXPECT_EQ(c.place(request_id{1}, p)->capacity.custom.at("license"), (resource_pool{2, {}}));
+  EXPECT_EQ(c.room_for(p), 0u);
+  c.free(request_id{1});
+  EXPECT_EQ(c.room_for(p), 1u);
+}
+
+TEST(carving, keeps_hosts_with_scarce_resources_for_those_who_ask) {
+  carving c{{host("gpus", 4, 8 * gib, {{"gpu", numbered(1)}}), host("plain", 8, 16 * gib)}, ""};
+  EXPECT_EQ(c.place(request_id{1}, shape(4, gib))->host, 1u) << "though the other is the tighter fit";
+  EXPECT_EQ(c.place(request_id{2}, shape(4, gib, 1))->host, 0u);
+}
+
+TEST(carving, a_parked_executor_takes_no_room_and_keeps_its_request) {
+  carving c{{host("a", 2, 2 * gib, {{"gpu", numbered(1)}})}, ""};
+  ASSERT_TRUE(c.place(request_id{1}, shape(2, 2 * gib, 1)));
+  EXPECT_EQ(c.room_for(shape(1, gib)), 0u);
+  EXPECT_TRUE(c.park(request_id{1}));
+  EXPECT_FALSE(c.park(request_id{1}));
+  EXPECT_FALSE(c.park(request_id{9}));
+  EXPECT_EQ(c.place(request_id{1}, shape(1, gib)).error().code, ec::invalid_argument);
+  EXPECT_TRUE(c.place(request_id{2}, shape(2, 2 * gib, 1)));
+  EXPECT_TRUE(c.free(request_id{1}));
+  EXPECT_EQ(c.room_for(shape(1, gib)), 0u) << "the end of a parked executor gives nothing back twice";
+  EXPECT_TRUE(c.free(request_id{2}));
+  EXPECT_TRUE(c.is_unused());
+  EXPECT_EQ(c.room_for(shape(1, gib)), 2u);
+}
+
+TEST(carving, says_which_amount_is_missing_where) {
+  const auto c = two_hosts();
+  EXPECT_TRUE(c.check(shape(4, 8 * gib)).feasible);
+  const auto cores = c.check(shape(8, gib));
+  EXPECT_FALSE(cores.feasible);
+  EXPECT_TRUE(cores.fixed);
+  EXPECT_EQ(cores.sentence,
+            "no host has 8 cores: the largest of 2 hosts has 4 (troupe.master = local-cluster[2,4,8g])");
+  auto p = shape(8, 8 * gib, 1);
+  p.executor["memoryOverhead"].amount = gib;
+  EXPECT_EQ(
+      c.check(p).sentence,
+      "no host has 8 cores: the largest of 2 hosts has 4; no host has 9g of memory (memory 8g + memoryOverhead 1g): "
+      "the largest of 2 hosts has 8g; no host has gpu 1: the largest of 2 hosts has 0 "
+      "(troupe.master = local-cluster[2,4,8g])");
+  EXPECT_EQ(carving({}, "nodes.yaml").check(shape(1, gib)).sentence,
+            "there is no host to run executors on (nodes.yaml)");
+}
+
+TEST(carving, says_when_every_amount_exists_but_never_together) {
+  const carving c{{host("small", 2, gib, {{"gpu", numbered(1)}}), host("big", 16, 64 * gib)}, "nodes.yaml"};
+  EXPECT_EQ(
+      c.check(shape(8, 32 * gib, 1)).sentence,
+      "no single host has all of 8 cores, 32g of memory, gpu 1: the nearest, big, lacks gpu 1, has 0 (nodes.yaml)");
+}
+
+TEST(carving, what_fits_no_empty_host_is_infeasible_at_once) {
+  auto c = two_hosts();
+  ASSERT_TRUE(c.place(request_id{1}, shape(4, gib)));
+  EXPECT_EQ(c.place(request_id{2}, shape(5, gib)).error().code, ec::infeasible);
+  EXPECT_TRUE(c.check(shape(4, 8 * gib)).feasible) << "feasible is about empty hosts";
+}
+
+TEST(carving, checks_hosts_from_files) {
+  EXPECT_TRUE(validate(host("a", 1, 1)));
+  EXPECT_FALSE(validate(host("", 1, 1)));
+  EXPECT_FALSE(validate(host("a", -1, 1)));
+  EXPECT_THAT(validate(host("a", 1, 1, {{"gpu", {2, {"0", "0"}}}})).error().message,
+              HasSubstr("host \"a\": gpu address \"0\""));
+}
+
+TEST(carving, never_oversubscribes_and_room_is_what_place_grants) {
+  std::mt19937_64 random{42};
+  const auto between = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>{low, high}(random);
+  };
+  for (int round = 0; round < 60; ++round) {
+    std::vector<carving_host> hosts;
+    const auto count = between(1, 4);
+    for (std::int64_t i = 0; i < count; ++i) {
+      hosts.push_back(
+          host("h" + std::to_string(i), between(1, 8), between(1, 8) * gib, {{"gpu", numbered(between(0, 3))}}));
+      if (between(0, 1) == 0) hosts.back().machine = "m";
+    }
+    carving c{hosts, ""};
+    std::map<std::uint64_t, carved_executor> live;
+    for (std::uint64_t id = 1; id <= 60; ++id) {
+      const auto s = shape(between(1, 4), between(1, 4) * gib, between(0, 2));
+      const auto room = c.room_for(s);
+      const auto placed = c.place(request_id{id}, s);
+      ASSERT_EQ(placed.has_value(), room > 0);
+      if (placed) {
+        ASSERT_EQ(c.room_for(s), room - 1);
+        ASSERT_TRUE(satisfies(placed->capacity, s));
+        live.emplace(id, *placed);
+      } else if (!live.empty()) {
+        const auto victim = std::next(live.begin(), between(0, static_cast<std::int64_t>(live.size()) - 1));
+        ASSERT_TRUE(between(0, 1) == 0 ? c.free(request_id{victim->first}) : c.park(request_id{victim->first}));
+        live.erase(victim);
+      }
+      std::set<std::pair<std::string, std::string>> devices;
+      std::vector<std::int64_t> cores(hosts.size()), memory(hosts.size());
+      for (const auto& [key, executor] : live) {
+        cores[executor.host] += executor.capacity.cores;
+        memory[executor.host] += executor.capacity.memory;
+        const auto& h = hosts[executor.host];
+        const auto gpu = executor.capacity.custom.find("gpu");
+        if (gpu == executor.capacity.custom.end()) continue;
+        for (const auto& address : gpu->second.addresses) {
+          ASSERT_TRUE(devices.emplace(h.machine.empty() ? h.name : h.machine, address).second) << "lent twice";
+        }
+      }
+      for (std::size_t i = 0; i < hosts.size(); ++i) {
+        ASSERT_LE(cores[i], hosts[i].cores);
+        ASSERT_LE(memory[i], hosts[i].memory);
+      }
+    }
+  }
+}
+
+} // namespace
+} // namespace troupe

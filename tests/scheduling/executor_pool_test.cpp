@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/tests/support/builders.hpp>
+
+namespace troupe::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+task_batch range(partition_index first, std::uint32_t count) {
+  task_batch b;
+  b.stage = {1};
+  b.first = first;
+  b.count = count;
+  return b;
+}
+
+std::vector<std::pair<partition_index, std::uint32_t>> runs(const lease_record& lease) {
+  std::vector<std::pair<partition_index, std::uint32_t>> all;
+  for (const auto& r : lease.runs) all.emplace_back(r.first, r.count);
+  return all;
+}
+
+TEST(lease_record, neighbours_are_one_run) {
+  lease_record lease;
+  lease.add(range(0, 4));
+  lease.add(range(4, 4));
+  EXPECT_THAT(runs(lease), ElementsAre(std::pair{0u, 8u}));
+  lease.add(range(20, 1));
+  EXPECT_THAT(runs(lease), SizeIs(2));
+  EXPECT_EQ(lease.in_flight, 9u);
+}
+
+TEST(lease_record, attempts_are_told_apart) {
+  lease_record lease;
+  auto batch = range(0, 3);
+  batch.partitions = {0, 1, 2};
+  batch.attempts = {0, 2, 2};
+  lease.add(batch);
+  EXPECT_FALSE(lease.remove({1}, 1, 0));
+  EXPECT_FALSE(lease.remove({2}, 1, 2));
+  EXPECT_TRUE(lease.remove({1}, 1, 2));
+  EXPECT_FALSE(lease.remove({1}, 1, 2)) << "once";
+  EXPECT_EQ(lease.in_flight, 2u);
+}
+
+TEST(lease_record, tasks_leave_at_either_end_and_in_the_middle) {
+  lease_record lease;
+  lease.add(range(0, 10));
+  EXPECT_TRUE(lease.remove({1}, 0, 0));
+  EXPECT_TRUE(lease.remove({1}, 9, 0));
+  EXPECT_TRUE(lease.remove({1}, 4, 0));
+  EXPECT_THAT(runs(lease), ElementsAre(std::pair{1u, 3u}, std::pair{5u, 4u}));
+  EXPECT_FALSE(lease.remove({1}, 4, 0));
+  for (const partition_index p : {1u, 2u, 3u, 5u, 6u, 7u, 8u}) EXPECT_TRUE(lease.remove({1}, p, 0));
+  EXPECT_THAT(lease.runs, SizeIs(0));
+  EXPECT_EQ(lease.in_flight, 0u);
+}
+
+struct executor_pool_test : ::testing::Test {
+  executor_pool pool{profile_matching::compatible};
+  std::uint64_t next = 1;
+
+  executor_index add(const executor_builder& what) { return pool.add(what.make({next++}, 1), {}); }
+  demand_index want(const resource_profile& p, std::string build = "build") {
+    return pool.intern({{next++}, {1}, std::make_shared<const resource_profile>(p), std::move(build)});
+  }
+};
+
+TEST_F(executor_pool_test, equal_demands_are_one) {
+  const demand d{{4}, {1}, std::make_shared<const resource_profile>(default_test_profile()), "x"};
+  EXPECT_EQ(pool.intern(d), pool.intern(d));
+  auto other = d;
+  other.build_id = "y";
+  EXPECT_NE(pool.intern(d), pool.intern(other));
+}
+
+TEST_F(executor_pool_test, grants_take_what_releases_give_back) {
+  add(executor_builder{}.cores(2));
+  const auto d = want(default_test_profile());
+  auto* first = pool.grant(d);
+  auto* second = pool.grant(d);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(pool.grant(d), nullptr);
+  EXPECT_FALSE(pool.has_room(d));
+  EXPECT_EQ(pool.leases_of(d), 2u);
+  EXPECT_EQ(pool.fault(), std::nullopt);
+  pool.release(first->id);
+  EXPECT_TRUE(pool.has_room(d));
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, a_refused_demand_is_tried_again_when_its_time_is_over) {
+  const auto e = add(executor_builder{}.cores(2));
+  const auto d = want(default_test_profile());
+  const auto other = want(make_profile({}, {{"cpus", "0.5"}}));
+  pool.mark_refused(e, d, time_point{1s}, "no");
+  EXPECT_FALSE(pool.has_room(d));
+  EXPECT_TRUE(pool.has_room(other));
+  EXPECT_EQ(pool.refusal_of(d), "no");
+  EXPECT_EQ(pool.satisfying(d), 1u) << "it still fits";
+  EXPECT_FALSE(pool.forgive(time_point{999ms}));
+  EXPECT_TRUE(pool.forgive(time_point{1s}));
+  EXPECT_TRUE(pool.has_room(d));
+  EXPECT_EQ(pool.refusal_of(d), std::nullopt);
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, a_barred_demand_never_is) {
+  const auto e = add(executor_builder{});
+  const auto d = want(default_test_profile());
+  pool.bar(e, d);
+  EXPECT_EQ(pool.satisfying(d), 0u);
+  pool.forgive(time_point{1h});
+  EXPECT_FALSE(pool.has_room(d));
+  EXPECT_EQ(pool.nearest(d)->other, "refused it as a program of another build");
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, reserved_slots_are_for_one_demand) {
+  const auto e = add(executor_builder{}.cores(2));
+  const auto d = want(default_test_profile());
+  const auto other = want(make_profile({}, {{"cpus", "0.5"}}));
+  pool.reserve(e, d);
+  EXPECT_TRUE(pool.has_room(d));
+  EXPECT_FALSE(pool.has_room(other));
+  EXPECT_EQ(pool.fault(), std::nullopt);
+  pool.unreserve(e);
+  EXPECT_TRUE(pool.has_room(other));
+}
+
+TEST_F(executor_pool_test, executors_that_go_take_their_leases_along) {
+  const auto e = add(executor_builder{}.cores(2));
+  const auto d = want(default_test_profile());
+  const auto id = pool.grant(d)->id;
+  pool.remove(e);
+  EXPECT_EQ(pool.find_lease(id), nullptr);
+  EXPECT_EQ(pool.satisfying(d), 0u);
+  EXPECT_EQ(pool.lease_count(), 0u);
+  EXPECT_EQ(add(executor_builder{}), e) << "the place is used again";
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, nearest_executor_is_the_one_that_lacks_least) {
+  add(executor_builder{}.cores(1));
+  const auto big = add(executor_builder{}.cores(8));
+  const auto d = want(make_profile({{"cores", 4}, {"gpu", 1}}, {{"gpu", "1"}}));
+  const auto nearest = pool.nearest(d);
+  ASSERT_TRUE(nearest);
+  EXPECT_EQ(nearest->executor, big);
+  pool.drain(big);
+  EXPECT_NE(pool.nearest(d)->executor, big) << "a draining one is no candidate";
+}
+
+} // namespace
+} // namespace troupe::testing

@@ -1,0 +1,103 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/runtime/dag/stage_run.hpp>
+#include <troupe/runtime/scheduling/task_set.hpp>
+
+namespace troupe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(task_set, fresh_tasks_come_as_ranges) {
+  task_set tasks{10};
+  task_batch batch;
+  EXPECT_EQ(tasks.take(4, 7, batch), 4u);
+  EXPECT_EQ(batch.first, 0u);
+  EXPECT_EQ(batch.count, 4u);
+  EXPECT_THAT(batch.partitions, IsEmpty());
+  EXPECT_EQ(tasks.take(100, 7, batch), 6u);
+  EXPECT_EQ(batch.first, 4u);
+  EXPECT_EQ(tasks.take(1, 7, batch), 0u);
+  EXPECT_EQ(tasks.running(), 10u);
+  EXPECT_EQ(tasks.executor_of(3), 7u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, tasks_that_were_tried_come_first_with_their_attempt_numbers) {
+  task_set tasks{5};
+  task_batch batch;
+  tasks.take(3, 1, batch);
+  EXPECT_EQ(tasks.requeue(1, true), 1u);
+  EXPECT_EQ(tasks.requeue(0, false), 0u);
+  EXPECT_EQ(tasks.pending(), 4u);
+  EXPECT_EQ(tasks.take(10, 2, batch), 2u);
+  EXPECT_THAT(batch.partitions, ElementsAre(1, 0));
+  EXPECT_THAT(batch.attempts, ElementsAre(1, 1));
+  EXPECT_EQ(tasks.take(10, 2, batch), 2u);
+  EXPECT_THAT(batch.partitions, IsEmpty());
+  EXPECT_THAT(batch.attempts, IsEmpty());
+  EXPECT_EQ(batch.first, 3u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, only_the_attempt_that_runs_there_is_current) {
+  task_set tasks{2};
+  task_batch batch;
+  EXPECT_FALSE(tasks.is_current(0, 0, 1));
+  tasks.take(1, 1, batch);
+  EXPECT_TRUE(tasks.is_current(0, 0, 1));
+  EXPECT_FALSE(tasks.is_current(0, 0, 2));
+  EXPECT_FALSE(tasks.is_current(0, 1, 1));
+  EXPECT_FALSE(tasks.is_current(1, 0, 1));
+  EXPECT_FALSE(tasks.is_current(99, 0, 1));
+  tasks.requeue(0, false);
+  EXPECT_FALSE(tasks.is_current(0, 0, 1));
+  EXPECT_FALSE(tasks.is_current(0, 1, 1)) << "it waits";
+}
+
+TEST(task_set, lost_output_is_made_again_under_the_next_attempt) {
+  task_set tasks{1};
+  task_batch batch;
+  tasks.take(1, 1, batch);
+  tasks.succeed(0);
+  EXPECT_TRUE(tasks.complete());
+  tasks.invalidate(0);
+  EXPECT_FALSE(tasks.complete());
+  tasks.take(1, 2, batch);
+  EXPECT_THAT(batch.attempts, ElementsAre(1));
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, failures_are_counted_up_to_a_limit_and_attempts_beyond_it) {
+  task_set tasks{1};
+  task_batch batch;
+  for (std::uint32_t i = 1; i <= task_set::max_failures + 10; ++i) {
+    tasks.take(1, 1, batch);
+    ASSERT_EQ(tasks.requeue(0, true), std::min(i, task_set::max_failures));
+    ASSERT_EQ(tasks.attempt_of(0), i);
+  }
+}
+
+TEST(task_set, queue_of_retries_does_not_grow_with_their_number) {
+  task_set tasks{100};
+  task_batch batch;
+  tasks.take(100, 1, batch);
+  for (partition_index p = 0; p < 100; ++p) tasks.requeue(p, false);
+  for (int round = 0; round < 1000; ++round) {
+    ASSERT_EQ(tasks.take(10, 1, batch), 10u);
+    const auto taken = batch.partitions;
+    for (const auto p : taken) tasks.requeue(p, false);
+    ASSERT_EQ(tasks.pending(), 100u);
+  }
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, a_pending_task_costs_less_than_a_hundred_bytes) {
+  // A record in the task set; the place, and the place of the value, in the stage.
+  EXPECT_LE(task_set::bytes_per_task + stage_run::bytes_per_task, 100u);
+}
+
+} // namespace
+} // namespace troupe

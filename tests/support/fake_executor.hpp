@@ -1,0 +1,91 @@
+#pragma once
+
+/// An executor without threads: it applies orders as a real one does, through a ledger of its own, and says what it is
+/// told to say. For tests and simulations of the deciding half.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/time.hpp>
+
+namespace troupe::testing {
+
+/// One attempt as the executor knows it.
+struct fake_attempt {
+  stage_id stage;
+  attempt_number stage_attempt = 0;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  lease_id lease;
+  bool doomed = false; ///< its stage was removed: it can only be reported as killed
+
+  auto operator<=>(const fake_attempt&) const = default;
+};
+
+/// How an attempt ended.
+struct fake_end {
+  fake_attempt what;
+  task_status status = task_status::succeeded;
+  std::string result; ///< an encoded entry
+  task_failure detail;
+};
+
+class fake_executor {
+public:
+  explicit fake_executor(executor_info info);
+
+  const executor_info& info() const noexcept { return info_; }
+  const ledger& book() const noexcept { return book_; }
+
+  /// Applies orders. What its ledger declines becomes a refusal of the next report.
+  /// @returns the first thing that no scheduler may order: a gap, a lease with tasks revoked, a batch of a stage that
+  /// is not installed …
+  std::optional<std::string> apply(const executor_orders& orders);
+
+  /// All attempts that have not ended, lease by lease in the order of the queues; the first of each lease runs.
+  std::vector<fake_attempt> attempts() const;
+  /// The attempts that run: one per lease with work.
+  std::vector<fake_attempt> running() const;
+  std::size_t lease_count() const noexcept { return leases_.size(); }
+  const allotment* holding(lease_id lease) const;
+  const stage_install* installed(stage_id stage) const;
+  std::size_t installed_count() const noexcept { return stages_.size(); }
+
+  /// The successful end of an attempt, with the result that suits its stage: a map status, or `value` inline.
+  fake_end success(const fake_attempt& a, std::string_view value = {}) const;
+  /// Declines all grants from now on, with this reason; "" takes them again.
+  void refuse_grants(std::string reason) { refuse_grants_ = std::move(reason); }
+  /// Declines all batches from now on, with this reason; "" takes them again.
+  void refuse_batches(std::string reason, bool build_mismatch = false);
+
+  /// Takes the attempts out of their queues and reports their ends, `run_time` for each, together with refusals that
+  /// wait. Attempts that it does not have are reported all the same: the report is then late or forged.
+  executor_report report(const std::vector<fake_end>& ends, duration run_time = std::chrono::seconds{1});
+  bool has_refusals() const noexcept { return !refusals_.empty(); }
+
+private:
+  struct open_lease {
+    allotment holding;
+    std::deque<fake_attempt> queue;
+  };
+  void refuse(const task_batch& batch, std::string reason, bool mismatch);
+
+  executor_info info_;
+  ledger book_;
+  std::map<lease_id, open_lease> leases_;
+  std::map<stage_id, stage_install> stages_;
+  std::vector<refusal> refusals_;
+  std::string refuse_grants_;
+  std::string refuse_batches_;
+  bool build_mismatch_ = false;
+  std::uint64_t sequence_ = 0;
+};
+
+} // namespace troupe::testing

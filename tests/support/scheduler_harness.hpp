@@ -1,0 +1,94 @@
+#pragma once
+
+/// A dag scheduler with fake executors around it under virtual time: every effect is carried out at once, and after
+/// every input the scheduler's own consistency check runs. A fault throws std::logic_error, which every test framework
+/// reports.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+#include <troupe/runtime/resources/profile_registry.hpp>
+#include <troupe/tests/support/builders.hpp>
+#include <troupe/tests/support/fake_executor.hpp>
+
+namespace troupe::testing {
+
+class scheduler_harness {
+public:
+  explicit scheduler_harness(dag_scheduler::options opts = {});
+
+  dag_scheduler scheduler;
+  profile_registry registry;
+  time_point now{};
+  /// What the allocator answers; where it is empty, questions stay open. Feasible and not fixed at first.
+  std::function<feasibility(const executor_shape&)> answer;
+
+  job_id submit(const job_builder& job);
+  executor_id add(const executor_builder& what);
+  void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true);
+  void cancel(job_id job);
+  void tick(duration after = std::chrono::milliseconds{200});
+  dag_scheduler::release release(executor_id e);
+  void release_results(job_id job);
+  void answer_feasibility(shape_id shape, const feasibility& a);
+  shape_id shape_of(const resource_profile& p);
+  /// Hands any report in.
+  void deliver(const executor_report& report);
+
+  fake_executor& executor(executor_id e) { return *executors_.at(e); }
+  std::vector<fake_attempt> attempts(executor_id e) { return executor(e).attempts(); }
+  std::vector<fake_attempt> attempts() const;
+  /// Those of one stage of a job, by its position in the job.
+  std::vector<fake_attempt> attempts_of(job_id job, std::uint32_t stage) const;
+  executor_id executor_of(const fake_attempt& a) const;
+  stage_id stage_of(job_id job, std::uint32_t stage) const;
+
+  void succeed(const fake_attempt& a, std::string_view value = {}, duration run_time = std::chrono::seconds{1});
+  /// One report with the successes of all attempts that the executor has.
+  void succeed_all(executor_id e, duration run_time = std::chrono::seconds{1});
+  /// Everything everywhere, again and again, until nothing runs.
+  void drain(duration run_time = std::chrono::seconds{1});
+  void end(const fake_attempt& a, task_status status, task_failure detail = {});
+  void fail(const fake_attempt& a, const std::string& message, const std::string& stderr_tail = {});
+  void fetch_fail(const fake_attempt& a, stage_id shuffle, partition_index map, attempt_number map_attempt = 0);
+  /// Sends what the executor declined.
+  void deliver_refusals(executor_id e) { deliver(executor(e).report({})); }
+
+  /// The end of a job; nothing while it runs.
+  const job_end* end_of(job_id job) const;
+  job_progress progress(job_id job) const { return *scheduler.progress(job, now); }
+  /// Values of a job that succeeded.
+  std::vector<std::string> values(job_id job) const;
+  template <class Event>
+  std::vector<Event> events() const {
+    std::vector<Event> found;
+    for (const auto& e : history)
+      if (const auto* match = std::get_if<Event>(&e)) found.push_back(*match);
+    return found;
+  }
+  std::vector<events::any> history;
+  std::vector<load_report> loads;
+  std::vector<executor_shape> questions;
+  /// Orders of the last input, by executor.
+  std::map<executor_id, executor_orders> last_orders;
+
+  /// Throws when the scheduler is inconsistent, or an executor's ledger differs from the scheduler's book.
+  void check() const;
+  /// Throws unless nothing is left of any job, anywhere.
+  void check_idle() const;
+
+private:
+  void carry_out(effects::list& out);
+
+  std::map<executor_id, std::unique_ptr<fake_executor>> executors_;
+  std::map<job_id, job_end> ends_;
+  std::uint64_t next_executor_ = 1;
+};
+
+} // namespace troupe::testing

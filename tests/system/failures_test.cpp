@@ -1,0 +1,217 @@
+// Executors that die, freeze and come back while jobs run.
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/session.hpp>
+#include <troupe/tests/system/background.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
+#include <troupe/tests/system/stages.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using sums = std::map<std::int64_t, std::int64_t>;
+
+/// Two executors of one slot each, so that four tasks of a stage cannot all run at once.
+test_cluster::options two_executors(std::vector<std::string> conf = {}) {
+  return {.master = "local-cluster[2,1,1g]", .conf = std::move(conf)};
+}
+
+/// Silence is noticed soon; the tests' machine may be slow, so not too soon.
+std::vector<std::string> short_silence() {
+  return {"troupe.executor.heartbeat-interval=100ms", "troupe.executor.heartbeat-timeout=2s",
+          "troupe.executor.driver-timeout=2s"};
+}
+
+test_cluster::executor executor_of(const test_cluster& cluster, pid_t pid) {
+  for (const auto& e : cluster.executors())
+    if (e.pid == pid) return e;
+  throw test_cluster_error("no executor has pid " + std::to_string(pid));
+}
+
+// -- kill -9
+
+class killed_executors : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(stages, killed_executors, ::testing::ValuesIn(three_points),
+                         [](const auto& stage) { return std::string{stage.param}; });
+
+TEST_P(killed_executors, cost_nothing_but_time) {
+  const rendezvous meeting;
+  test_cluster cluster{two_executors()};
+  auto session = cluster.make_session();
+  background<sums> job{cluster, [&] { return run_three_stages(session, meeting.directory()); }};
+  for (const auto* point : three_points) {
+    if (point == std::string_view{GetParam()}) break;
+    meeting.open(point);
+  }
+  // Both executors are busy, so in the later stages both hold map outputs of the earlier ones.
+  const auto busy = meeting.await(GetParam(), 2);
+  const auto victim = executor_of(cluster, busy.front());
+  cluster.kill(victim);
+  for (const auto* point : three_points) meeting.open(point);
+  EXPECT_EQ(job.get(), expected_of_three_stages());
+  EXPECT_FALSE(testing::is_alive(victim.pid));
+  for (const auto& e : cluster.executors()) EXPECT_NE(e.id, victim.id);
+  cluster.await_idle();
+  cluster.check_clean();
+}
+
+TEST(lost_map_outputs, are_made_again) {
+  const rendezvous meeting;
+  test_cluster cluster{two_executors()};
+  auto session = cluster.make_session();
+  background<sums> job{cluster, [&] { return run_three_stages(session, meeting.directory()); }};
+  meeting.await("map", 2);
+  meeting.open("map");
+  // The first two reduce tasks have read their inputs; the other two still need the outputs of both executors.
+  const auto busy = meeting.await("reduce", 2);
+  for (const auto pid : busy) {
+    const auto all = cluster.executors();
+    const auto victim = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.pid == pid; });
+    ASSERT_NE(victim, all.end());
+    cluster.kill(*victim);
+  }
+  meeting.open("reduce");
+  meeting.open("result");
+  EXPECT_EQ(job.get(), expected_of_three_stages());
+  EXPECT_GT(meeting.arrivals("map").size(), 4u) << "no map task ran again";
+  cluster.await_idle();
+  cluster.check_clean();
+}
+
+// -- a task that takes its process along
+
+std::string crash(task_context& context, std::string_view, std::string_view) {
+  if (context.partition == 1) {
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+  }
+  return "alive";
+}
+
+TEST(crashing_tasks, fail_their_job_after_their_attempts_and_nothing_else) {
+  test_cluster cluster{two_executors({"troupe.task.max-failures=2"})};
+  auto session = cluster.make_session();
+  job j{"crashing"};
+  const auto stage = j.stage("bad memory").run(task<"system-crash", crash>, std::string{}).tasks(2);
+  background<std::vector<std::string>> running{cluster, [&] { return session.run(j, stage); }};
+  try {
+    running.get();
+    FAIL() << "the job succeeded";
+  } catch (const job_error& e) {
+    EXPECT_EQ(e.code(), ec::task_failed);
+    EXPECT_THAT(e.what(),
+                AllOf(HasSubstr("bad memory"), HasSubstr("partition 1"), HasSubstr("executor "), HasSubstr("lost")));
+  }
+  EXPECT_EQ(session.range(0, 100, 4).count(), 100u) << "the cluster lives on";
+  cluster.await_idle();
+  cluster.check_clean();
+}
+
+// -- frozen executors
+
+TEST(frozen_executors, are_given_up_and_the_job_ends_without_them) {
+  const rendezvous meeting;
+  test_cluster cluster{two_executors(short_silence())};
+  auto session = cluster.make_session();
+  background<sums> job{cluster, [&] { return run_three_stages(session, meeting.directory()); }};
+  const auto frozen = executor_of(cluster, meeting.await("map", 2).front());
+  cluster.stop(frozen);
+  for (const auto* point : three_points) meeting.open(point);
+  EXPECT_EQ(job.get(), expected_of_three_stages());
+  for (const auto& e : cluster.executors()) EXPECT_NE(e.id, frozen.id) << "still counted as a member";
+  cluster.await_idle();
+  cluster.check_clean(); // a stopped process does not outlive its session
+}
+
+TEST(frozen_executors, that_come_back_are_strangers_and_end) {
+  const rendezvous meeting;
+  test_cluster cluster{two_executors(short_silence())};
+  auto session = cluster.make_session();
+  background<sums> job{cluster, [&] { return run_three_stages(session, meeting.directory()); }};
+  const auto frozen = executor_of(cluster, meeting.await("map", 2).front());
+  cluster.stop(frozen);
+  ASSERT_TRUE(testing::wait_until([&] {
+    const auto all = cluster.executors();
+    return std::none_of(all.begin(), all.end(), [&](const auto& e) { return e.id == frozen.id; });
+  })) << "never declared lost";
+  // What it was doing is done by others before it wakes up, and its own late results must not count.
+  for (const auto* point : three_points) meeting.open(point);
+  if (testing::is_alive(frozen.pid)) {
+    try {
+      cluster.resume(frozen);
+    } catch (const test_cluster_error&) {
+      EXPECT_FALSE(testing::is_alive(frozen.pid));
+    }
+  }
+  EXPECT_EQ(job.get(), expected_of_three_stages());
+  EXPECT_TRUE(testing::wait_until([&] { return !testing::is_alive(frozen.pid); }))
+      << "still there: " << testing::look_at(frozen.pid).text();
+  for (const auto& e : cluster.executors()) EXPECT_NE(e.id, frozen.id);
+  cluster.await_idle();
+  cluster.check_clean();
+}
+
+// -- the driver's memory
+
+std::string nothing(task_context&, std::string_view, std::string_view) { return {}; }
+
+TEST(a_million_waiting_tasks, cost_the_driver_little_while_an_executor_is_frozen) {
+  constexpr std::uint32_t tasks = 1'000'000;
+  constexpr std::uint64_t limit = 50u << 20;
+  test_cluster cluster{{.master = "local-cluster[1,1,1g]", .conf = short_silence()}};
+  auto session = cluster.make_session();
+  session.range(0, 10, 1).count(); // the executor is there and warm
+  const auto executor = cluster.await_executors(1).front();
+  job j{"waiting"};
+  const auto stage = j.stage("wait").run(task<"system-nothing", nothing>, std::string{}).tasks(tasks);
+  background<int> running{cluster, [&] {
+                            try {
+                              session.run(j, stage);
+                            } catch (const job_error&) {}
+                            return 0;
+                          }};
+  const auto done = [&]() -> std::uint32_t {
+    const auto status = cluster.jobs().status();
+    if (!status) return 0;
+    for (const auto& known : status->jobs)
+      if (known.name == "waiting") return known.stages.at(0).done;
+    return 0;
+  };
+  ASSERT_TRUE(testing::wait_until([&] { return done() > 0; }));
+  cluster.stop(executor);
+  const auto before = testing::resident_memory(getpid());
+  ASSERT_LT(done(), tasks / 2) << "hardly any task is waiting";
+  std::uint64_t most = before;
+  const auto look = [&] { most = std::max(most, testing::resident_memory(getpid())); };
+  ASSERT_TRUE(testing::wait_until([&] {
+    look();
+    const auto all = cluster.executors();
+    return std::none_of(all.begin(), all.end(), [&](const auto& e) { return e.id == executor.id; });
+  })) << "never declared lost";
+  EXPECT_LT(most - before, limit) << "until it was declared lost";
+  // And then: the rest of the tasks runs elsewhere.
+  const auto at = done();
+  EXPECT_TRUE(testing::wait_until([&] {
+    look();
+    return running.is_over() || done() > at;
+  })) << "no other executor took over";
+  EXPECT_LT(most - before, limit) << "after it was declared lost";
+  cluster.jobs().cancel_all("seen enough");
+  running.get();
+  cluster.await_idle();
+  cluster.check_clean();
+}
+
+} // namespace
+} // namespace troupe::system_tests

@@ -1,0 +1,93 @@
+// Driver and executors on hosts of their own: network namespaces, real addresses, links that can be cut. Needs root.
+
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/tests/support/network_namespaces.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
+#include <troupe/tests/system/roles.hpp>
+#include <troupe/tests/system/stages.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A driver on host 0 and an executor on each other one, with a job whose tasks wait at their points.
+struct cluster_of_hosts {
+  testing::test_network network{3};
+  testing::temporary_directory base;
+  rendezvous meeting;
+  std::unique_ptr<role_process> driver;
+  std::vector<std::unique_ptr<role_process>> executors;
+
+  cluster_of_hosts() {
+    const auto card = base.path() + "/card";
+    driver = std::make_unique<role_process>(
+        "driver-of-hosts",
+        std::vector<std::string>{network.address(0), base.path() + "/run", card, meeting.directory(), "2"},
+        network.on(0));
+    std::vector<std::string> words;
+    testing::wait_until([&] {
+      words.clear();
+      std::ifstream file{card};
+      for (std::string word; file >> word;) words.push_back(word);
+      return words.size() == 4;
+    });
+    if (words.size() != 4) throw test_cluster_error("the driver did not start: " + driver->output());
+    for (std::size_t i = 1; i <= 2; ++i) {
+      auto arguments = words; // where, which cluster, secret, run directory
+      arguments.push_back("host-" + std::to_string(i));
+      arguments.push_back(network.address(i));
+      for (const auto* setting : {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s"})
+        arguments.emplace_back(setting);
+      executors.push_back(std::make_unique<role_process>("executor", arguments, network.on(i)));
+    }
+  }
+  std::string all_output() const { return driver->output() + executors[0]->output() + executors[1]->output(); }
+};
+
+TEST(hosts_of_a_network, run_a_job_with_shuffles_between_them) {
+  cluster_of_hosts hosts;
+  hosts.meeting.await("map", 2);
+  for (const auto* point : three_points) hosts.meeting.open(point);
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
+  for (auto& executor : hosts.executors) EXPECT_EQ(executor->wait(), 0) << executor->output();
+}
+
+TEST(hosts_of_a_network, one_that_is_cut_off_is_given_up_and_ends_by_itself) {
+  cluster_of_hosts hosts;
+  hosts.meeting.await("map", 4); // all four tasks: two on each host
+  hosts.network.cut(2);
+  for (const auto* point : three_points) hosts.meeting.open(point);
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
+  EXPECT_EQ(hosts.executors[0]->wait(), 0) << hosts.executors[0]->output();
+  const auto code = hosts.executors[1]->wait();
+  ASSERT_TRUE(code.has_value()) << "it waits for a driver that it cannot reach";
+  EXPECT_EQ(*code, 4) << hosts.executors[1]->output();
+  EXPECT_THAT(hosts.executors[1]->output(), HasSubstr("troupe.executor.driver-timeout"));
+}
+
+} // namespace
+} // namespace troupe::system_tests
+
+int main(int argc, char** argv) {
+  if (const auto code = troupe::testing::main_hook(argc, argv)) return *code;
+  if (const auto code = troupe::system_tests::play_role(argc, argv)) return *code;
+  std::string why;
+  if (!troupe::testing::test_network::is_possible(why)) {
+    std::cout << "skipped: " << why << '\n';
+    constexpr int skipped = 77; // as CTest is told
+    return skipped;
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

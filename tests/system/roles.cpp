@@ -1,0 +1,194 @@
+#include <troupe/tests/system/roles.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <troupe/launcher/executor_process.hpp>
+#include <troupe/runtime/api/run.hpp>
+#include <troupe/tests/system/services_role.hpp>
+#include <troupe/tests/system/stages.hpp>
+
+extern char** environ;
+
+namespace troupe::system_tests {
+namespace {
+
+/// What executors that are started by hand are good for.
+resource_profile executor_by_hand() {
+  return resource_profile_builder{}
+      .require(executor_resource_requests{}.cores(2).memory("64m"))
+      .require(task_resource_requests{}.cpus(1))
+      .build();
+}
+
+/// A driver with executors of its own and a job whose tasks wait at their points. ARGUMENTS: master, parent of the run
+/// directory, directory of the rendezvous.
+int play_driver(const std::vector<std::string>& arguments) {
+  settings_builder builder{"/"};
+  for (const auto& assignment : {"troupe.master=" + arguments.at(0), "troupe.run-directory=" + arguments.at(1)})
+    if (auto taken = builder.add_argument(assignment); !taken) throw std::runtime_error(taken.error().message);
+  application::options opts;
+  opts.effective = *builder.build();
+  auto app = application::start(std::move(opts));
+  if (!app) throw std::runtime_error(app.error().message);
+  session session{(*app)->jobs(), (*app)->make_session_options()};
+  run_three_stages(session, arguments.at(2));
+  return 0;
+}
+
+/// A driver on one of several hosts, whose executors are started by hand. ARGUMENTS: its address, parent of the run
+/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for.
+int play_driver_of_hosts(const std::vector<std::string>& arguments) {
+  settings_builder builder{"/"};
+  for (const auto& assignment :
+       {"troupe.master=" + arguments.at(0) + ":1", "troupe.driver.bind-address=" + arguments.at(0),
+        "troupe.run-directory=" + arguments.at(1), std::string{"troupe.security.insecure=true"},
+        std::string{"troupe.executor.heartbeat-interval=100ms"}, std::string{"troupe.executor.heartbeat-timeout=2s"},
+        // A reader whose peer is cut off gives up on it.
+        std::string{"troupe.transfer.connect-timeout=1s"}, std::string{"troupe.transfer.read-timeout=2s"}})
+    if (auto taken = builder.add_argument(assignment); !taken) throw std::runtime_error(taken.error().message);
+  const auto effective = builder.build();
+  if (!effective) throw std::runtime_error(effective.error().message);
+  application::options opts;
+  opts.effective = *effective;
+  opts.by_hand = effective->get(keys::master).find('[') == std::string::npos;
+  auto started = application::start(std::move(opts));
+  if (!started) throw std::runtime_error(started.error().message);
+  auto& app = **started;
+  std::ofstream{arguments.at(2)} << to_string(*app.address()) << ' ' << app.cluster_id() << ' ' << app.secret_file()
+                                 << ' ' << app.directory() << '\n';
+  const auto wanted = std::stoul(arguments.at(4));
+  if (!testing::wait_until([&] {
+        const auto status = app.jobs()->status();
+        return status && status->executors.size() == wanted;
+      }))
+    throw std::runtime_error("the executors did not come");
+  session session{app.jobs(), app.make_session_options()};
+  const bool right = run_three_stages(session, arguments.at(3), executor_by_hand()) == expected_of_three_stages();
+  std::cout << (right ? "as expected" : "wrong") << std::endl;
+  return right ? 0 : 1;
+}
+
+/// An executor as a person would start it by hand. ARGUMENTS: the driver's host:port, cluster id, file of the secret,
+/// run directory, own name, own address, then settings.
+int play_executor(const std::vector<std::string>& arguments) {
+  settings_builder builder{"/"};
+  for (std::size_t i = 6; i < arguments.size(); ++i)
+    if (auto taken = builder.add_argument(arguments[i]); !taken) throw std::runtime_error(taken.error().message);
+  if (auto taken = builder.add_argument("troupe.executor.bind-address=" + arguments.at(5)); !taken)
+    throw std::runtime_error(taken.error().message);
+  const auto effective = builder.build();
+  if (!effective) throw std::runtime_error(effective.error().message);
+  executor_start start;
+  const auto driver = parse_endpoint(arguments.at(0));
+  if (!driver) throw std::runtime_error(driver.error().message);
+  start.driver = *driver;
+  start.cluster_id = arguments.at(1);
+  start.secret_file = arguments.at(2);
+  start.run_directory = arguments.at(3);
+  start.info.host = arguments.at(4);
+  start.info.profile = executor_by_hand();
+  start.info.capacity.cores = 2;
+  start.info.capacity.memory = 64 << 20;
+  std::string why;
+  const int code = run_executor(start, *effective, {arguments.at(4), false, {}}, why);
+  if (!why.empty()) std::cerr << "troupe: executor: " << why << std::endl;
+  return code;
+}
+
+/// A program that is a job. ARGUMENTS: those of troupe::run, then the number to count to.
+int play_client(int argc, char** argv) {
+  return run(argc, argv, [](session& session) {
+    const auto end = std::stoll(session.arguments().at(0));
+    std::cout << "counted " << session.range(0, end, 6).map([](std::int64_t n) { return n + 1; }).count() << std::endl;
+  });
+}
+
+/// A program whose job waits at the points of a rendezvous. ARGUMENTS: its directory, then those of troupe::run.
+int play_waiting_client(int argc, char** argv) {
+  const std::string directory = argv[1];
+  argv[1] = argv[0];
+  return run(argc - 1, argv + 1, [&](session& session) { run_three_stages(session, directory); });
+}
+
+} // namespace
+
+std::optional<int> play_role(int argc, char** argv) {
+  constexpr std::string_view prefix = "--role=";
+  if (argc < 2 || !std::string_view{argv[1]}.starts_with(prefix)) return std::nullopt;
+  const std::string role = argv[1] + prefix.size();
+  const std::vector<std::string> arguments(argv + 2, argv + argc);
+  try {
+    if (role == "driver") return play_driver(arguments);
+    if (role == "driver-of-hosts") return play_driver_of_hosts(arguments);
+    if (role == "executor") return play_executor(arguments);
+    if (role == "services") return play_services(arguments);
+    argv[1] = argv[0];
+    if (role == "client") return play_client(argc - 1, argv + 1);
+    if (role == "waiting-client") return play_waiting_client(argc - 1, argv + 1);
+    std::cerr << "there is no role " << role << std::endl;
+  } catch (const std::exception& e) {
+    std::cerr << role << ": " << e.what() << std::endl;
+  }
+  return 99;
+}
+
+role_process::role_process(const std::string& role, const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& prefix) {
+  auto words = prefix;
+  words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  words.push_back("--role=" + role);
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const auto log = directory_.path() + "/output";
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  const int failure = posix_spawnp(&pid_, argv[0], &files, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failure != 0) throw test_cluster_error("cannot start " + words[0] + ": " + std::strerror(failure));
+}
+
+role_process::~role_process() {
+  if (code_) return;
+  ::kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+std::string role_process::output() const {
+  std::ostringstream text;
+  text << std::ifstream{directory_.path() + "/output"}.rdbuf();
+  return text.str();
+}
+
+std::optional<int> role_process::wait(duration deadline) {
+  testing::wait_until(
+      [&] {
+        int status = 0;
+        if (!code_ && waitpid(pid_, &status, WNOHANG) == pid_)
+          code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        return code_.has_value();
+      },
+      deadline);
+  return code_;
+}
+
+void role_process::kill(int signal) const {
+  if (!code_) ::kill(pid_, signal);
+}
+
+} // namespace troupe::system_tests

@@ -1,0 +1,308 @@
+// What a setting changes, seen from outside: each test sets keys and looks at what is different for it.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/launcher/machine_resources.hpp>
+#include <troupe/launcher/process_log.hpp>
+#include <troupe/runtime/api/job_error.hpp>
+#include <troupe/tests/support/test_cluster.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+namespace fs = std::filesystem;
+
+settings settings_of(const std::vector<std::string>& assignments) {
+  settings_builder builder{"/"};
+  for (const auto& assignment : assignments)
+    if (auto added = builder.add_argument(assignment); !added) throw std::runtime_error(added.error().message);
+  auto built = builder.build();
+  if (!built) throw std::runtime_error(built.error().message);
+  return *built;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream in{path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string script(const testing::temporary_directory& folder, const std::string& text) {
+  const auto path = folder.path() + "/script";
+  std::ofstream{path} << "#!/bin/sh\n" << text << '\n';
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+std::string make_text(std::int64_t size) { return std::string(static_cast<std::size_t>(size), 'x'); }
+constexpr auto text_task = task<"settings-text", make_text>;
+
+/// The end of a job of one task that gives a text of so many bytes.
+job_end end_of_text_job(const test_cluster& cluster, std::int64_t size) {
+  job j{"text"};
+  j.stage("make").run(text_task).arguments({size});
+  auto& jobs = cluster.jobs();
+  const auto options = cluster.app().make_session_options();
+  const auto id = jobs.submit(std::make_shared<const job_spec>(j.build(options.jobs, 0)));
+  if (!id) throw std::runtime_error(id.error().message);
+  return jobs.wait(*id);
+}
+
+// -- executors of the default profile
+
+TEST(settings_in_effect, executors_and_tasks_of_the_default_profile_are_as_they_say) {
+  testing::temporary_directory folder;
+  const auto finds = script(folder, R"(echo '{"name": "fpga", "addresses": ["f0"]}')");
+  test_cluster cluster{
+      {.master = "local[4]",
+       .conf = {"troupe.executor.cores=2", "troupe.executor.memory=64m", "troupe.executor.memory-overhead=32m",
+                "troupe.executor.off-heap=16m", "troupe.task.cpus=0.5", "troupe.executor.resource.gpu.addresses=7",
+                "troupe.executor.resource.gpu.amount=1", "troupe.executor.resource.gpu.vendor=acme",
+                "troupe.task.resource.gpu.amount=1/3", "troupe.executor.resource.fpga.discovery-script=" + finds,
+                "troupe.executor.resource.fpga.amount=1"}}};
+  auto session = cluster.make_session();
+  EXPECT_EQ(session.range(0, 10, 4).count(), 10u);
+  const auto executors = cluster.executors();
+  ASSERT_THAT(executors, Not(IsEmpty()));
+  const auto& info = executors.front().status.info;
+  EXPECT_TRUE(info.in_process);
+  EXPECT_EQ(info.capacity.cores, 2);
+  EXPECT_EQ(info.capacity.memory, 64 << 20);
+  EXPECT_EQ(info.capacity.memory_overhead, 32 << 20);
+  EXPECT_EQ(info.capacity.off_heap, 16 << 20);
+  EXPECT_THAT(info.capacity.custom.at("gpu").addresses, ElementsAre("7"));
+  EXPECT_THAT(info.capacity.custom.at("fpga").addresses, ElementsAre("f0"));
+  EXPECT_EQ(info.profile.executor.at("gpu").vendor, "acme");
+  EXPECT_EQ(info.slots, 3) << "four by cpus, three by shares of the gpu";
+  for (const auto& p : session.last_placements()) EXPECT_EQ(p.holding.resources.at("gpu").at(0).address, "7");
+  cluster.check_clean();
+}
+
+// -- looking for resources
+
+/// Without nvidia-smi, whatever the machine has.
+class without_gpu : public ::testing::Test {
+protected:
+  void SetUp() override {
+    before_ = std::getenv("PATH");
+    setenv("PATH", empty_.path().c_str(), 1);
+  }
+  void TearDown() override { setenv("PATH", before_.c_str(), 1); }
+  testing::temporary_directory empty_;
+  std::string before_;
+};
+
+TEST_F(without_gpu, discovery_makes_addresses_up_only_where_it_is_told_to) {
+  const auto made_up = resources_of_machine(settings_of({"troupe.gpu.discovery=probe-or-fake", "troupe.gpu.fake=3"}));
+  ASSERT_TRUE(made_up) << made_up.error().message;
+  EXPECT_THAT(made_up->pools.at("gpu").addresses, ElementsAre("fake-0", "fake-1", "fake-2"));
+  EXPECT_THAT(made_up->fake, ElementsAre("gpu"));
+  const auto none = resources_of_machine(settings_of({"troupe.gpu.discovery=none", "troupe.gpu.fake=3"}));
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_THAT(none->pools, IsEmpty());
+}
+
+TEST(settings_in_effect, a_discovery_script_has_so_much_time) {
+  testing::temporary_directory folder;
+  const auto found = resources_of_machine(
+      settings_of({"troupe.gpu.discovery=none", "troupe.resources.discovery-timeout=50ms",
+                   "troupe.executor.resource.fpga.discovery-script=" + script(folder, "exec sleep 600"),
+                   "troupe.executor.resource.fpga.amount=1"}));
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("50 ms"));
+}
+
+// -- logs and folders
+
+TEST(settings_in_effect, logs_have_a_level_for_all_and_one_for_each_actor) {
+  testing::temporary_directory folder;
+  const auto path = folder.path() + "/x.log";
+  {
+    const process_log log{settings_of({"troupe.log.level=warn", "troupe.log.level.driver=trace"}), path};
+    const auto loggers = log.loggers();
+    loggers("executor")->info("an executor's word");
+    loggers("executor")->warn("an executor's warning");
+    loggers("driver")->trace("a driver's whisper");
+    loggers("driver")->flush();
+  }
+  const auto text = read(path);
+  EXPECT_THAT(text, Not(HasSubstr("an executor's word")));
+  EXPECT_THAT(text, HasSubstr("an executor's warning"));
+  EXPECT_THAT(text, HasSubstr("a driver's whisper"));
+}
+
+TEST(settings_in_effect, log_files_are_so_large_and_so_many) {
+  testing::temporary_directory folder;
+  {
+    const process_log log{settings_of({"troupe.log.file-size=64k", "troupe.log.files=2"}), folder.path() + "/x.log"};
+    const auto logger = log.loggers()("driver");
+    for (int i = 0; i < 400; ++i) logger->info(std::string(1000, 'x'));
+  }
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator{folder.path()}) {
+    ++files;
+    EXPECT_LE(entry.file_size(), 66u << 10) << entry.path();
+  }
+  EXPECT_EQ(files, 3u) << "the current one and two older ones";
+}
+
+TEST(settings_in_effect, the_run_directory_stands_where_it_is_wanted) {
+  testing::temporary_directory folder;
+  test_cluster cluster{{.conf = {"troupe.run-directory=" + folder.path() + "/here"}}};
+  EXPECT_THAT(cluster.app().directory(), StartsWith(folder.path() + "/here/"));
+  EXPECT_TRUE(fs::is_directory(cluster.app().directory()));
+  cluster.check_clean();
+  EXPECT_TRUE(!fs::exists(folder.path() + "/here") || fs::is_empty(folder.path() + "/here"));
+}
+
+// -- addresses
+
+TEST(settings_in_effect, driver_and_executors_listen_where_they_are_told_to) {
+  test_cluster cluster{{.master = "local-cluster[1,1,1g]",
+                        .conf = {"troupe.driver.bind-address=127.0.0.2", "troupe.executor.bind-address=127.0.0.3"}}};
+  ASSERT_TRUE(cluster.app().address());
+  EXPECT_EQ(cluster.app().address()->host, "127.0.0.2");
+  auto session = cluster.make_session();
+  const auto sums = session.range(0, 10, 2)
+                        .map([](std::int64_t n) {
+                          return std::pair{n % 2, n};
+                        })
+                        .reduce_by_key(std::plus<>{})
+                        .count();
+  EXPECT_EQ(sums, 2u);
+  const auto executors = cluster.executors();
+  ASSERT_THAT(executors, SizeIs(1));
+  EXPECT_FALSE(executors[0].status.info.in_process);
+  EXPECT_EQ(executors[0].status.info.blocks.host, "127.0.0.3");
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, the_driver_takes_the_port_it_is_given_or_says_that_it_is_taken) {
+  const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof where;
+  ASSERT_EQ(::bind(taken, reinterpret_cast<sockaddr*>(&where), size), 0);
+  ASSERT_EQ(::listen(taken, 1), 0);
+  ASSERT_EQ(::getsockname(taken, reinterpret_cast<sockaddr*>(&where), &size), 0);
+  const auto port = std::to_string(ntohs(where.sin_port));
+  try {
+    const test_cluster cluster{{.conf = {"troupe.driver.port=" + port}, .published = true}};
+    ADD_FAILURE() << "it listens elsewhere";
+  } catch (const test_cluster_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("127.0.0.1:" + port));
+  }
+  ::close(taken);
+}
+
+TEST(settings_in_effect, a_client_needs_the_secret_file_of_its_cluster) {
+  test_cluster cluster{{.published = true}};
+  testing::temporary_directory folder;
+  const auto address = cluster.app().address();
+  ASSERT_TRUE(address);
+  const std::vector<std::string> common{"troupe.master=" + address->host + ":" + std::to_string(address->port),
+                                        "troupe.run-directory=" + folder.path() + "/run"};
+  auto with = common;
+  with.push_back("troupe.security.secret-file=" + cluster.app().secret_file());
+  application::options client;
+  client.effective = settings_of(with);
+  {
+    auto good = application::start(client);
+    ASSERT_TRUE(good) << good.error().message;
+    EXPECT_TRUE((*good)->jobs()->status());
+  }
+  client.effective = settings_of(common);
+  const auto bad = application::start(client);
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().message, HasSubstr("troupe.security.secret-file"));
+}
+
+// -- time-outs between processes
+
+TEST(settings_in_effect, a_stopped_executor_is_given_up_after_the_heartbeat_timeout) {
+  test_cluster cluster{
+      {.master = "local-cluster[1,1,1g]",
+       .conf = {"troupe.executor.heartbeat-interval=50ms", "troupe.executor.heartbeat-timeout=500ms"}}};
+  auto session = cluster.make_session();
+  EXPECT_EQ(session.range(0, 4, 2).count(), 4u);
+  const auto first = cluster.await_executors(1).front();
+  cluster.stop(first);
+  const bool gone = testing::wait_until(
+      [&] {
+        const auto now = cluster.executors();
+        return std::none_of(now.begin(), now.end(), [&](const auto& e) { return e.id == first.id; });
+      },
+      8s); // less than the default of ten seconds
+  EXPECT_TRUE(gone);
+  test_cluster::resume(first);
+  cluster.check_clean();
+}
+
+// -- jobs
+
+TEST(settings_in_effect, a_task_may_fail_so_often) {
+  test_cluster cluster{{.conf = {"troupe.task.max-failures=2"}}};
+  auto session = cluster.make_session();
+  try {
+    session.range(0, 1, 1)
+        .map([](std::int64_t n) -> std::int64_t { throw std::runtime_error{std::to_string(n)}; })
+        .count();
+    ADD_FAILURE() << "the job succeeded";
+  } catch (const job_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("failure 2 of 2 allowed"));
+  }
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, so_many_ended_jobs_are_remembered) {
+  test_cluster cluster{{.conf = {"troupe.driver.retained-jobs=2"}}};
+  auto session = cluster.make_session();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(session.range(0, 1, 1).count(), 1u);
+  const auto status = cluster.jobs().status();
+  ASSERT_TRUE(status);
+  EXPECT_THAT(status->jobs, SizeIs(2));
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, results_above_a_size_stay_on_their_executor_and_go_to_files_without_memory) {
+  test_cluster cluster{{.conf = {"troupe.task.max-inline-result=1k", "troupe.storage.memory-limit=0"}}};
+  const auto small = end_of_text_job(cluster, 500);
+  ASSERT_TRUE(small.results) << small.failure.message;
+  EXPECT_THAT(small.results->elsewhere, IsEmpty());
+  const auto large = end_of_text_job(cluster, 5000);
+  ASSERT_TRUE(large.results) << large.failure.message;
+  ASSERT_THAT(large.results->elsewhere, SizeIs(1));
+  std::uintmax_t in_files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator{cluster.app().directory()})
+    if (entry.is_regular_file() && entry.path().string().find("/blocks-") != std::string::npos)
+      in_files += entry.file_size();
+  EXPECT_GE(in_files, 5000u);
+  EXPECT_TRUE(cluster.jobs().fetch(large.results->elsewhere[0]));
+  cluster.jobs().release(large.job);
+  cluster.check_clean();
+}
+
+} // namespace
+} // namespace troupe::system_tests

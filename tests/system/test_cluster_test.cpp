@@ -1,0 +1,141 @@
+// What users test with, put to the test itself.
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/runtime/api/session.hpp>
+#include <troupe/tests/support/test_cluster.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* one_host = R"(
+cluster:
+  hosts:
+    - {name: left, cores: 2, memory: 512m, resources: {gpu: [a, b]}}
+  profiles:
+    gpu: {executor: {cores: 1, memory: 128m, resource: {gpu: {amount: 1}}}, task: {cpus: 1, resource: {gpu: {amount: 1}}}}
+  executors:
+    - {profile: gpu, count: 2}
+)";
+
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const test_cluster_error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(test_clusters, start_what_a_cluster_file_describes) {
+  test_cluster cluster{{.cluster_file = one_host}};
+  const auto executors = cluster.await_executors(2);
+  for (const auto& e : executors) {
+    EXPECT_EQ(e.status.info.host, "left");
+    EXPECT_EQ(e.status.info.capacity.custom.at("gpu").addresses.size(), 1u);
+    EXPECT_TRUE(testing::is_alive(e.pid));
+    EXPECT_EQ(cluster.find(e.name).pid, e.pid);
+  }
+  EXPECT_NE(executors[0].status.info.capacity, executors[1].status.info.capacity) << "one address lent twice";
+  cluster.check_clean();
+  for (const auto& e : executors) EXPECT_FALSE(testing::is_alive(e.pid));
+}
+
+TEST(test_clusters, kill_stop_and_resume_by_name) {
+  test_cluster cluster{{.cluster_file = one_host}};
+  const auto executors = cluster.await_executors(2);
+  const auto state = [&](std::size_t i) { return testing::look_at(executors[i].pid).state; };
+  cluster.stop(executors[0].name);
+  EXPECT_TRUE(testing::wait_until([&] { return state(0) == 'T'; }));
+  cluster.resume(executors[0].name);
+  EXPECT_TRUE(testing::wait_until([&] { return state(0) != 'T'; }));
+  cluster.kill(executors[1].name);
+  EXPECT_TRUE(testing::wait_until([&] { return !testing::is_alive(executors[1].pid); }));
+  EXPECT_THAT(error_of([&] { cluster.kill("executor-99"); }), AllOf(HasSubstr("executor-99"), HasSubstr("executor-1")));
+  cluster.check_clean();
+}
+
+TEST(test_clusters, do_not_kill_the_test_itself) {
+  test_cluster cluster{{.master = "local[1]"}};
+  EXPECT_EQ(cluster.make_session().range(0, 5, 1).count(), 5u);
+  const auto executor = cluster.await_executors(1).front();
+  EXPECT_EQ(executor.pid, getpid());
+  EXPECT_THAT(error_of([&] { cluster.kill(executor); }), HasSubstr("local-cluster"));
+  cluster.check_clean();
+}
+
+TEST(test_clusters, say_what_is_wrong_with_their_settings) {
+  EXPECT_THAT(error_of([] { test_cluster cluster{{.master = "local[x]"}}; }), HasSubstr("local[x]"));
+  EXPECT_THAT(error_of([] { test_cluster cluster{{.conf = {"troupe.taks.cpus=1"}}}; }),
+              AllOf(HasSubstr("troupe.taks.cpus"), HasSubstr("troupe.task.cpus")));
+  EXPECT_THAT(
+      error_of([] { test_cluster cluster{{.conf = {"troupe.driver.bind-address=10.1.2.3"}, .published = true}}; }),
+      AllOf(HasSubstr("10.1.2.3"), HasSubstr("troupe.security.insecure")));
+}
+
+TEST(test_clusters, find_what_is_left_behind) {
+  test_cluster::options options{.master = "local[1]"};
+  options.patience = std::chrono::milliseconds{50};
+  test_cluster cluster{options};
+  const auto name = cluster.app().directory();
+  const int forgotten = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(listen(listening, 1), 0);
+  const auto child = fork();
+  if (child == 0) {
+    execl("/bin/sleep", "sleep", "1000", nullptr);
+    _exit(1);
+  }
+  // A process that works in the session's directory: what a task might leave.
+  const auto stray = fork();
+  if (stray == 0) {
+    if (chdir(name.c_str()) != 0) _exit(1);
+    execl("/bin/sleep", "sleep", "1000", nullptr);
+    _exit(1);
+  }
+  ASSERT_TRUE(testing::wait_until([&] { return testing::look_at(stray).command_line.starts_with("sleep"); }));
+  const auto left = error_of([&] { cluster.check_clean(); });
+  EXPECT_THAT(left,
+              AllOf(HasSubstr("/dev/zero"), HasSubstr("listening port"), HasSubstr("pid " + std::to_string(stray))));
+  EXPECT_THAT(left, ::testing::Not(HasSubstr("pid " + std::to_string(child)))) << "not of this session";
+  for (const auto pid : {child, stray}) {
+    kill(pid, SIGKILL);
+    EXPECT_TRUE(testing::wait_until([&] { return !testing::is_alive(pid); }));
+  }
+  close(forgotten);
+  close(listening);
+}
+
+TEST(test_clusters, report_what_is_left_when_nobody_asks) {
+  std::vector<std::string> reported;
+  const int forgotten = [&] {
+    test_cluster::options options{.master = "local[1]"};
+    options.patience = std::chrono::milliseconds{50};
+    options.on_left = [&](const std::string& what) { reported.push_back(what); };
+    const test_cluster cluster{options};
+    return open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  }();
+  EXPECT_THAT(reported, ElementsAre(HasSubstr("/dev/zero")));
+  close(forgotten);
+  reported.clear();
+  {
+    test_cluster::options options{.master = "local[1]"};
+    options.on_left = [&](const std::string& what) { reported.push_back(what); };
+    const test_cluster cluster{options};
+  }
+  EXPECT_THAT(reported, IsEmpty());
+}
+
+} // namespace
+} // namespace troupe::system_tests

@@ -1,0 +1,188 @@
+#include <fstream>
+#include <random>
+
+#include "transfer_fixture.hpp"
+
+namespace troupe::testing_transfer {
+namespace {
+
+namespace protocol = block_protocol;
+
+std::string length_of(std::uint32_t n) {
+  return {static_cast<char>(n), static_cast<char>(n >> 8), static_cast<char>(n >> 16), static_cast<char>(n >> 24)};
+}
+
+/// Bytes of anonymous memory of this process: what a mapped file does not count in.
+std::uint64_t anonymous_memory() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
+  }
+  return 0;
+}
+
+TEST_F(transfer_test, bad_lengths_get_one_failure_frame_and_the_end) {
+  serve();
+  for (const std::uint32_t length : {0u, protocol::max_client_frame + 1, 0x7fffffffu, 0xffffffffu}) {
+    auto s = raw_socket::connect(server->port());
+    s.send(length_of(length) + "whatever follows");
+    EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::malformed) << length;
+    EXPECT_TRUE(s.ended());
+  }
+  EXPECT_EQ(server->rejected(), 4u);
+  auto s = authenticated();
+  s.send(length_of(protocol::max_client_frame + 1));
+  EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::malformed);
+  EXPECT_TRUE(s.ended());
+}
+
+TEST_F(transfer_test, nothing_is_served_before_the_handshake) {
+  serve();
+  ASSERT_TRUE(store->put({{1}, 0, 0}, {"x"}));
+  auto s = raw_socket::connect(server->port());
+  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::malformed);
+  EXPECT_TRUE(s.ended());
+}
+
+TEST_F(transfer_test, a_proof_is_good_for_one_connection) {
+  serve();
+  const auto nonce = make_nonce();
+  auto first = raw_socket::connect(server->port());
+  first.send(protocol::encode(protocol::hello{protocol::version, cluster, nonce}));
+  const auto challenge = protocol::read_challenge(first.receive_frame());
+  ASSERT_TRUE(challenge);
+  const auto proof = protocol::client_proof(secret, cluster, nonce, challenge->nonce);
+  auto second = raw_socket::connect(server->port());
+  second.send(protocol::encode(protocol::hello{protocol::version, cluster, nonce}));
+  second.receive_frame();
+  second.send(protocol::encode_proof(proof));
+  EXPECT_EQ(protocol::read_failure(second.receive_frame()).code, ec::unauthenticated);
+}
+
+TEST_F(transfer_test, a_handshake_that_takes_too_long_is_ended) {
+  block_server::options o;
+  o.handshake_timeout = std::chrono::milliseconds{20};
+  serve(o);
+  auto silent = raw_socket::connect(server->port());
+  EXPECT_EQ(protocol::read_failure(silent.receive_frame()).code, ec::unauthenticated);
+  auto halfway = raw_socket::connect(server->port());
+  halfway.send(length_of(100) + "x");
+  EXPECT_EQ(protocol::read_failure(halfway.receive_frame()).code, ec::unauthenticated);
+  EXPECT_TRUE(silent.ended());
+  EXPECT_TRUE(halfway.ended());
+  EXPECT_EQ(server->rejected(), 2u);
+}
+
+TEST_F(transfer_test, connections_are_bounded) {
+  block_server::options o;
+  o.max_connections = 3;
+  serve(o);
+  std::vector<raw_socket> open;
+  for (int i = 0; i < 3; ++i) {
+    // The challenge shows that the connection has been admitted.
+    open.push_back(raw_socket::connect(server->port()));
+    open.back().send(protocol::encode(protocol::hello{protocol::version, cluster, make_nonce()}));
+    EXPECT_FALSE(open.back().receive_frame().empty());
+  }
+  auto fourth = raw_socket::connect(server->port());
+  EXPECT_TRUE(fourth.ended());
+  EXPECT_EQ(server->rejected(), 1u);
+}
+
+TEST_F(transfer_test, readers_that_take_nothing_cost_no_memory_and_stop_nobody) {
+  serve();
+  constexpr std::size_t size = 64 << 20;
+  ASSERT_TRUE(store->put({{1}, 0, 0}, {std::string(size, 'b')})); // beyond the limit: in a file
+  ASSERT_TRUE(store->put({{1}, 1, 0}, {"small"}));
+  auto c = client();
+  ASSERT_TRUE(c.fetch(endpoint(), {{1}, 1, 0}, 0));
+  const auto before = anonymous_memory();
+  std::vector<raw_socket> stuck;
+  for (int i = 0; i < 8; ++i) {
+    stuck.push_back(authenticated());
+    stuck.back().send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+    EXPECT_TRUE(protocol::read_data(stuck.back().receive_frame())) << "it has begun to send";
+  }
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(c.fetch(endpoint(), {{1}, 1, 0}, 0));
+  EXPECT_LT(anonymous_memory(), before + size / 2);
+  // One that wakes up gets the rest.
+  EXPECT_EQ(block_checksum(stuck[3].receive(size)), block_checksum(std::string(size, 'b')));
+}
+
+TEST_F(transfer_test, a_reader_that_takes_nothing_for_too_long_is_dropped) {
+  block_server::options o;
+  o.send_timeout = std::chrono::milliseconds{20};
+  serve(o);
+  constexpr std::size_t size = 64 << 20;
+  ASSERT_TRUE(store->put({{1}, 0, 0}, {std::string(size, 'b')}));
+  auto s = authenticated();
+  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  ASSERT_TRUE(protocol::read_data(s.receive_frame()));
+  // The server closes once its buffers are full and nothing has moved; only then is the rest read here.
+  store->remove(stage_id{1});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{deadline_ms};
+  const auto mapped = [&] {
+    std::ifstream maps{"/proc/self/maps"};
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find(directory.string()) != std::string::npos) return true;
+    }
+    return false;
+  };
+  while (mapped() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_FALSE(mapped()) << "the block is still held for a reader that is gone";
+  EXPECT_LT(s.receive(size).size(), size);
+}
+
+TEST_F(transfer_test, a_server_can_end_while_it_sends) {
+  serve();
+  ASSERT_TRUE(store->put({{1}, 0, 0}, {std::string(32 << 20, 'b')}));
+  auto s = authenticated();
+  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  ASSERT_TRUE(protocol::read_data(s.receive_frame()));
+  server.reset();
+  EXPECT_TRUE(s.ended());
+}
+
+TEST_F(transfer_test, garbage_is_counted_and_survived) {
+  serve();
+  ASSERT_TRUE(store->put({{1}, 0, 0}, {"still here"}));
+  std::mt19937_64 random{4711};
+  const auto hello = protocol::encode(protocol::hello{protocol::version, cluster, std::string(nonce_size, 'n')});
+  const auto before = anonymous_memory();
+  constexpr int rounds = 400;
+  for (int i = 0; i < rounds; ++i) {
+    std::string bytes;
+    switch (random() % 5) {
+    case 0: // noise
+      bytes.resize(random() % 3000);
+      for (auto& c : bytes) c = static_cast<char>(random());
+      break;
+    case 1: // a plausible length in front of noise
+      bytes = length_of(1 + random() % protocol::max_client_frame);
+      for (auto n = random() % 1200; n > 0; --n) bytes.push_back(static_cast<char>(random()));
+      break;
+    case 2: // a hello that ends early
+      bytes = hello.substr(0, random() % hello.size());
+      break;
+    case 3: // a hello with one bit wrong
+      bytes = hello;
+      bytes[random() % (bytes.size() - nonce_size)] ^= static_cast<char>(1 << random() % 8);
+      break;
+    default: // a good hello and then noise instead of a proof
+      bytes = hello;
+      for (auto n = 4 + random() % 100; n > 0; --n) bytes.push_back(static_cast<char>(random()));
+    }
+    auto s = raw_socket::connect(server->port());
+    s.send(bytes); // the server may have hung up already
+    s.end_sending();
+    ASSERT_TRUE(s.ended()) << "round " << i;
+  }
+  EXPECT_EQ(server->rejected(), static_cast<std::uint64_t>(rounds));
+  EXPECT_LT(anonymous_memory(), before + (16 << 20));
+  auto c = client();
+  EXPECT_EQ(c.fetch(endpoint(), {{1}, 0, 0}, 0)->bytes, "still here");
+}
+
+} // namespace
+} // namespace troupe::testing_transfer
