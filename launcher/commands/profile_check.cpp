@@ -46,7 +46,7 @@ result<checked_profile> check(const named_profile& named, const resource_profile
   return out;
 }
 
-nlohmann::ordered_json json_of(const checked_profile& p) {
+nlohmann::ordered_json report_of(const checked_profile& p) {
   nlohmann::ordered_json out = {{"profile", p.name},
                                 {"content", to_string(p.content)},
                                 {"slots", p.slots.slots},
@@ -87,7 +87,7 @@ int profile_check(const setting_flags& flags, const std::string& file, bool json
     const auto checked = check(named, *defaults);
     if (!checked) return complain(checked.error());
     if (json)
-      all.push_back(json_of(*checked));
+      all.push_back(report_of(*checked));
     else
       print(*checked);
   }

@@ -10,8 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view environment_prefix = "TROUPE_CONF_";
-
 struct split_family {
   std::string_view head;
   std::string_view tail;

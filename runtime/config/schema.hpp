@@ -78,6 +78,9 @@ std::string describe_values(const setting_schema& entry);
 /// The value as text; `parse_setting` reads it back to an equal value.
 std::string to_text(const setting_schema& entry, const setting_value& value);
 
+/// What the names of all environment variables that set a key begin with.
+inline constexpr std::string_view environment_prefix = "TROUPE_CONF_";
+
 /// The environment variable of a key: `TROUPE_CONF_` and the key without `troupe.`, upper case, `_` for `.` and `-`.
 std::string environment_name(std::string_view key_name);
 

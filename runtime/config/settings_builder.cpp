@@ -10,8 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view environment_prefix = "TROUPE_CONF_";
-
 /// A value of a file's section, flattened.
 struct flat_entry {
   std::string name;

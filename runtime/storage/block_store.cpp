@@ -11,19 +11,6 @@ namespace troupe {
 
 namespace {
 
-/// One set. Its buckets lie one after another, in memory or in a file.
-struct block_set {
-  struct bucket {
-    std::uint64_t end;
-    std::uint64_t checksum;
-  };
-  std::vector<bucket> index;
-  std::string memory; ///< used where there is no file
-  std::unique_ptr<block_file> file;
-
-  std::uint64_t size() const noexcept { return index.empty() ? 0 : index.back().end; }
-};
-
 std::string join(std::vector<std::string> buckets, std::uint64_t total) {
   if (buckets.size() == 1) return std::move(buckets.front());
   std::string all;
@@ -45,6 +32,19 @@ std::string to_string(const block_key& key) {
 }
 
 struct block_store::impl {
+  /// One set. Its buckets lie one after another, in memory or in a file.
+  struct block_set {
+    struct bucket {
+      std::uint64_t end;
+      std::uint64_t checksum;
+    };
+    std::vector<bucket> index;
+    std::string memory; ///< used where there is no file
+    std::unique_ptr<block_file> file;
+
+    std::uint64_t size() const noexcept { return index.empty() ? 0 : index.back().end; }
+  };
+
   options opts;
   mutable std::mutex mutex;
   std::map<block_key, std::shared_ptr<const block_set>> sets; ///< null: being stored
@@ -75,7 +75,7 @@ block_store::~block_store() = default;
 
 result<std::uint64_t> block_store::put(const block_key& key, std::vector<std::string> buckets) {
   auto& d = *impl_;
-  auto set = std::make_shared<block_set>();
+  auto set = std::make_shared<impl::block_set>();
   set->index.reserve(buckets.size());
   std::uint64_t size = 0;
   for (const auto& bucket : buckets) {
@@ -121,7 +121,7 @@ result<std::uint64_t> block_store::put(const block_key& key, std::vector<std::st
 }
 
 result<block_view> block_store::get(const block_key& key, std::uint32_t bucket) const {
-  std::shared_ptr<const block_set> set;
+  std::shared_ptr<const impl::block_set> set;
   {
     const std::lock_guard lock{impl_->mutex};
     const auto i = impl_->sets.find(key);
@@ -144,7 +144,7 @@ result<block_view> block_store::get(const block_key& key, std::uint32_t bucket) 
 }
 
 void block_store::remove(stage_id stage) {
-  std::vector<std::shared_ptr<const block_set>> taken; // destroyed without the lock: files take their time
+  std::vector<std::shared_ptr<const impl::block_set>> taken; // destroyed without the lock: files take their time
   const std::lock_guard lock{impl_->mutex};
   const auto first = impl_->sets.lower_bound({stage, 0, 0});
   const auto last = impl_->sets.lower_bound({stage_id{stage.value + 1}, 0, 0});
@@ -152,7 +152,7 @@ void block_store::remove(stage_id stage) {
 }
 
 void block_store::remove(const block_key& key) {
-  std::vector<std::shared_ptr<const block_set>> taken;
+  std::vector<std::shared_ptr<const impl::block_set>> taken;
   const std::lock_guard lock{impl_->mutex};
   const auto i = impl_->sets.find(key);
   if (i != impl_->sets.end()) taken = impl_->take(i, std::next(i));

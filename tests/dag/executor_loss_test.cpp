@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-job_builder map_reduce(std::uint32_t maps, std::uint32_t reducers) {
+job_builder maps_and_reducers(std::uint32_t maps, std::uint32_t reducers) {
   return job_builder{}.stage("map", maps).buckets(reducers).stage("reduce", reducers).reads(0);
 }
 
@@ -21,7 +21,7 @@ TEST(executor_loss, in_the_map_stage_its_tasks_and_its_outputs_are_made_elsewher
   scheduler_harness h;
   const auto a = h.add(executor_builder{});
   const auto b = h.add(executor_builder{});
-  const auto job = h.submit(map_reduce(4, 1));
+  const auto job = h.submit(maps_and_reducers(4, 1));
   h.succeed_all(a, 20ms); // partition 0
   h.lose(a);              // while it runs another
   h.succeed_all(b, 20ms);
@@ -35,7 +35,7 @@ TEST(executor_loss, in_the_reduce_stage_lost_outputs_are_made_again_and_reducers
   scheduler_harness h;
   const auto a = h.add(executor_builder{}.cores(2));
   const auto b = h.add(executor_builder{}.cores(2));
-  const auto job = h.submit(map_reduce(4, 4));
+  const auto job = h.submit(maps_and_reducers(4, 4));
   h.succeed_all(a);
   h.succeed_all(b);
   ASSERT_THAT(h.attempts_of(job, 1), SizeIs(4));
@@ -58,7 +58,7 @@ TEST(executor_loss, in_the_reduce_stage_lost_outputs_are_made_again_and_reducers
 TEST(executor_loss, outputs_that_nobody_needs_any_more_are_not_made_again) {
   scheduler_harness h;
   const auto a = h.add(executor_builder{});
-  const auto job = h.submit(map_reduce(1, 1).stage("last", 1).after(1));
+  const auto job = h.submit(maps_and_reducers(1, 1).stage("last", 1).after(1));
   h.succeed_all(a); // map
   const auto b = h.add(executor_builder{});
   h.succeed(h.attempts_of(job, 1).at(0)); // reduce
@@ -168,7 +168,7 @@ TEST(executor_loss, all_executors_may_go_and_the_job_goes_on_with_new_ones) {
   scheduler_harness h;
   const auto a = h.add(executor_builder{}.cores(2));
   const auto b = h.add(executor_builder{}.cores(2));
-  const auto job = h.submit(map_reduce(6, 3));
+  const auto job = h.submit(maps_and_reducers(6, 3));
   h.succeed_all(a);
   h.succeed_all(b);
   h.lose(b);

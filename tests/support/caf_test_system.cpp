@@ -15,19 +15,16 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 namespace troupe::testing {
-namespace {
-
-struct virtual_config : caf::actor_system_config {
-  virtual_config() {
-    init_types();
-    register_types(*this);
-    set("scheduler.policy", caf::atom("testing"));
-  }
-};
-
-} // namespace
 
 struct virtual_system::impl {
+  struct virtual_config : caf::actor_system_config {
+    virtual_config() {
+      init_types();
+      register_types(*this);
+      set("scheduler.policy", caf::atom("testing"));
+    }
+  };
+
   virtual_config config;
   caf::actor_system system{config};
   caf::scheduler::test_coordinator& coordinator = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
