@@ -246,6 +246,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   return *ended ? failed(*ended) : 0;
 }
 
+duration keeper_grace(const settings& s) { return s.get(keys::shutdown_grace) + std::chrono::milliseconds{500}; }
+
 int executor_main(int argc, char** argv) {
   if (argc != 4) {
     std::cerr << executor_argument << " is for Troupe's own use: start executors with `troupe node`\n";
@@ -261,6 +263,7 @@ int executor_main(int argc, char** argv) {
   keeping.liveness_fd = std::atoi(argv[3]);
   keeping.grace =
       document->effective.get(keys::executor_driver_timeout) + document->effective.get(keys::shutdown_grace);
+  keeping.end_grace = keeper_grace(document->effective);
   if (const auto code = keep(keeping)) return *code;
   std::string why;
   executor_run run;

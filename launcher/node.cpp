@@ -84,6 +84,7 @@ result<executor_start> describe_executor(const node_description& node, const set
 
 int run_executor_node(const node_description& node, const settings& s) {
   keeper_options keeping;
+  keeping.end_grace = keeper_grace(s);
   if (const auto code = keep(keeping)) return *code;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());

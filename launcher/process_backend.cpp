@@ -39,7 +39,7 @@ process_backend::process_backend(options opts)
 
 process_backend::~process_backend() {
   converge({});
-  const auto deadline = now() + options_.grace + std::chrono::seconds{1};
+  const auto deadline = now() + options_.grace + std::chrono::seconds{3};
   for (;;) {
     reap();
     if (children_.empty()) break;
@@ -132,7 +132,8 @@ result<pid_t> process_backend::spawn(request_id request, const executor_start& w
 void process_backend::stop(request_id, child& c) {
   if (c.stopping) return;
   c.stopping = true;
-  c.kill_at = now() + options_.grace + std::chrono::milliseconds{500};
+  // Before that its keeper has ended it in order, with all that it had started.
+  c.kill_at = now() + options_.grace + std::chrono::seconds{2};
   kill(c.pid, SIGTERM);
 }
 

@@ -63,7 +63,7 @@ int end_as(int status) {
   return 128 + signal;
 }
 
-int watch(pid_t executor, int liveness_fd, duration grace) {
+int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   ::prctl(PR_SET_NAME, "troupe-keeper");
   hold_only(liveness_fd);
   sigset_t signals;
@@ -77,15 +77,21 @@ int watch(pid_t executor, int liveness_fd, duration grace) {
   }
   using clock = std::chrono::steady_clock;
   std::optional<clock::time_point> deadline;
+  // The first reason to end sets it, a later one can only bring it nearer.
+  const auto end_within = [&](duration grace) {
+    const auto at = clock::now() + grace;
+    deadline = deadline ? std::min(*deadline, at) : at;
+  };
   pollfd fds[3] = {
       {executor_fd, POLLIN, 0}, {signal_fd, POLLIN, 0}, {liveness_fd >= 0 ? kept_liveness_fd : -1, POLLIN, 0}};
   while (executor_fd >= 0) {
     int timeout = -1;
     if (deadline) {
-      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*deadline - clock::now()).count();
+      const auto moment = clock::now();
+      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*deadline - moment).count();
       if (rest <= 0) {
         ::kill(executor, SIGKILL); // ends stopped processes too
-        deadline.reset();
+        deadline = clock::time_point::max();
         continue;
       }
       timeout = static_cast<int>(std::min<long long>(rest, 1'000'000));
@@ -93,14 +99,16 @@ int watch(pid_t executor, int liveness_fd, duration grace) {
     if (::poll(fds, 3, timeout) <= 0) continue;
     if (fds[0].revents != 0) break;
     signalfd_siginfo info{};
-    while (fds[1].revents != 0 && ::read(signal_fd, &info, sizeof info) == sizeof info)
+    while (fds[1].revents != 0 && ::read(signal_fd, &info, sizeof info) == sizeof info) {
       ::kill(executor, static_cast<int>(info.ssi_signo));
+      if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) end_within(options.end_grace);
+    }
     if (fds[2].revents != 0) {
       char byte;
       const auto n = ::read(kept_liveness_fd, &byte, 1);
       if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
         fds[2].fd = -1;
-        deadline = clock::now() + grace;
+        end_within(options.grace);
       }
     }
   }
@@ -129,7 +137,7 @@ std::optional<int> keep(const keeper_options& options) {
     become_executor(keeper, before, options.liveness_fd);
     return std::nullopt;
   }
-  return watch(executor, options.liveness_fd, options.grace);
+  return watch(executor, options.liveness_fd, options);
 }
 
 } // namespace troupe

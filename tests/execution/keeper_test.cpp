@@ -23,7 +23,7 @@ protected:
       if (fd >= 0) ::close(std::exchange(fd, -1));
     }
   }
-  void start(const std::function<int()>& body, duration grace = deadline) {
+  void start(const std::function<int()>& body, duration grace = deadline, duration end_grace = deadline) {
     keeper = ::fork();
     ASSERT_GE(keeper, 0);
     if (keeper > 0) return;
@@ -31,6 +31,7 @@ protected:
     keeper_options options;
     options.liveness_fd = pipe[0];
     options.grace = grace;
+    options.end_grace = end_grace;
     if (const auto code = keep(options)) ::_exit(*code);
     write("executor", ::getpid());
     ::_exit(body());
@@ -102,6 +103,21 @@ TEST_F(keeper_test, kills_a_stopped_executor_when_its_starter_is_gone) {
   ::kill(executor(), SIGSTOP);
   ::kill(daemon, SIGSTOP);
   release_pipe();
+  EXPECT_EQ(WTERMSIG(status()), SIGKILL);
+  EXPECT_FALSE(alive(executor()));
+  EXPECT_FALSE(alive(daemon));
+}
+
+TEST_F(keeper_test, kills_a_stopped_executor_that_was_told_to_end_and_its_daemons) {
+  start(
+      [this] {
+        leave_daemon();
+        return sleep_for_ever();
+      },
+      deadline, std::chrono::milliseconds{10});
+  const auto daemon = wait_for_pid(scratch.file("daemon"));
+  ::kill(executor(), SIGSTOP);
+  ::kill(keeper, SIGTERM);
   EXPECT_EQ(WTERMSIG(status()), SIGKILL);
   EXPECT_FALSE(alive(executor()));
   EXPECT_FALSE(alive(daemon));
