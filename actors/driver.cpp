@@ -321,6 +321,18 @@ void driver_state::stop_executors(driver_pointer self, const std::string& reason
         .then([next](const boxed<acknowledged>&) mutable { next(); }, [next](const caf::error&) mutable { next(); });
 }
 
+/// Passes a client's request on and its answer back. In the driver's own name, not delegated: the scheduler obeys its
+/// own process alone, and who else may ask is decided here.
+template <class Answer, class Question>
+caf::result<boxed<Answer>> ask_scheduler(driver_pointer self, const boxed<Question>& question) {
+  auto& s = state_of(self);
+  auto promise = self->template make_response_promise<boxed<Answer>>();
+  ask(self, s.scheduler, s.config.request_timeout, question)
+      .then([promise](const boxed<Answer>& answer) mutable { promise.deliver(answer); },
+            [promise](const caf::error& why) mutable { promise.deliver(why); });
+  return promise;
+}
+
 driver_actor::behavior_type behavior(driver_pointer self, driver_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
@@ -417,7 +429,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<cancel_job>& cancel) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return to_caf_error(stranger());
-        return delegate_to(self, s.scheduler, cancel);
+        return ask_scheduler<acknowledged>(self, cancel);
       },
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);
@@ -450,7 +462,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return to_caf_error(stranger());
-        return delegate_to(self, s.scheduler, query);
+        return ask_scheduler<placement_answer>(self, query);
       },
       [self](const boxed<goodbye>& leaving) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);

@@ -117,9 +117,10 @@ result<std::vector<task_placement>> job_connection::placements(job_id job) {
   return (*answer)->placements;
 }
 
-void job_connection::cancel(job_id job, std::string_view reason) {
-  // An unknown or ended job is no fault here.
-  static_cast<void>(call<acknowledged>(options_.request_timeout, box(cancel_job{job, std::string{reason}})));
+result<void> job_connection::cancel(job_id job, std::string_view reason) {
+  auto answer = call<acknowledged>(options_.request_timeout, box(cancel_job{job, std::string{reason}}));
+  if (!answer) return answer.error();
+  return {};
 }
 
 void job_connection::cancel_all(std::string_view reason) {
@@ -129,7 +130,8 @@ void job_connection::cancel_all(std::string_view reason) {
     for (const auto& [job, end] : jobs_)
       if (!end) open.push_back(job);
   }
-  for (const auto job : open) cancel(job, reason);
+  // Whoever waits for a job that cannot be ended learns why from the loss of the driver.
+  for (const auto job : open) static_cast<void>(cancel(job, reason));
 }
 
 void job_connection::lose(const error& why) {

@@ -40,7 +40,7 @@ public:
   result<std::string> fetch(const result_location& where) override;
   void release(job_id job) override;
   result<std::vector<task_placement>> placements(job_id job) override;
-  void cancel(job_id job, std::string_view reason) override;
+  result<void> cancel(job_id job, std::string_view reason) override;
 
   /// Cancels every job of this connection that has not ended.
   void cancel_all(std::string_view reason);

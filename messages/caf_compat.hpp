@@ -144,16 +144,6 @@ auto ask(Self&& self, const Handle& receiver, std::chrono::duration<Rep, Period>
 #endif
 }
 
-/// Passes the current request on; the answer goes to the one who asked. For use in a handler's `return`.
-template <class Self, class Handle, class... Args>
-auto delegate_to(Self* self, const Handle& receiver, Args&&... args) {
-#if TROUPE_CAF1
-  return self->mail(std::forward<Args>(args)...).delegate(receiver);
-#else
-  return self->delegate(receiver, std::forward<Args>(args)...);
-#endif
-}
-
 /// The node that sent the message in hand; an invalid one (`!node`) when the message names no sender. The name is the
 /// peer's own word: it keeps strangers apart from peers, it does not stop a forger on an open network.
 template <class Self>

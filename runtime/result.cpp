@@ -35,7 +35,6 @@ int exit_code_of(ec code) noexcept {
   case ec::unreachable:
   case ec::unauthenticated:
   case ec::version_mismatch: return 4;
-  case ec::cancelled: return 130;
   default: return 1;
   }
 }

@@ -138,7 +138,9 @@ int cancel(const cluster_flags& flags, const std::string& text) {
   const auto known = find_job(at->status, *job);
   if (!known) return complain(known.error());
   const bool open = (*known)->state == job_state::accepted || (*known)->state == job_state::running;
-  if (open) at->app->jobs()->cancel(*job, "cancelled by `troupe cancel`");
+  if (open)
+    if (const auto ended = at->app->jobs()->cancel(*job, "cancelled by `troupe cancel`"); !ended)
+      return complain(ended.error());
   if (flags.json)
     print_json({{"job", job->value}, {"cancelled", open}});
   else if (open)

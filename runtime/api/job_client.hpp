@@ -32,8 +32,9 @@ public:
   virtual void release(job_id job) = 0;
   /// Which accepted attempt of a running or ended job ran where, stage by stage, ascending partitions.
   virtual result<std::vector<task_placement>> placements(job_id job) = 0;
-  /// Asks for the end of a job; `wait` then returns soon. Unknown and ended jobs are ignored.
-  virtual void cancel(job_id job, std::string_view reason) = 0;
+  /// Ends a job, of this client or another; `wait` then returns soon. A job that has ended stays as it is; one that the
+  /// driver does not know is `ec::not_found`.
+  virtual result<void> cancel(job_id job, std::string_view reason) = 0;
 };
 
 } // namespace troupe

@@ -123,7 +123,6 @@ result<child_process> child_process::start(const child_spec& spec) {
                  err.get(),
                  write_end.get(),
                  ::getpid()};
-  const auto own_peak = peak_memory_of(l.parent);
   // No handler of this process may run in the child while they share memory.
   sigset_t all, before;
   sigfillset(&all);
@@ -141,6 +140,8 @@ result<child_process> child_process::start(const child_spec& spec) {
     ::waitpid(pid, nullptr, 0);
     return start_error(spec.program, code);
   }
+  // What the kernel has put down for the child by now, since it was born with our memory.
+  const auto own_peak = peak_memory_of(l.parent);
   const int pidfd = open_pidfd(pid);
   if (pidfd < 0) {
     const int open_code = errno;

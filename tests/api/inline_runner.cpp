@@ -159,6 +159,6 @@ void inline_runner::release(job_id job) {
 
 result<std::vector<task_placement>> inline_runner::placements(job_id job) { return finished_.at(job).placements; }
 
-void inline_runner::cancel(job_id, std::string_view) {} // a job has ended when submit returns
+result<void> inline_runner::cancel(job_id, std::string_view) { return {}; } // a job has ended when submit returns
 
 } // namespace troupe::test

@@ -28,7 +28,7 @@ public:
   result<std::string> fetch(const result_location& where) override;
   void release(job_id job) override;
   result<std::vector<task_placement>> placements(job_id job) override;
-  void cancel(job_id job, std::string_view reason) override;
+  result<void> cancel(job_id job, std::string_view reason) override;
 
 private:
   struct finished_job {

@@ -186,23 +186,6 @@ TEST_F(compat, ticks_come_in_the_actors_own_name) {
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 
-/// Passes its question on.
-silent_actor::behavior_type go_between(silent_actor::pointer self, odd_actor other) {
-  return {[self, other](const boxed<stop_session>& question) { return delegate_to(self, other, question); }};
-}
-
-TEST_F(compat, delegated_questions_are_answered_by_the_other) {
-  const auto other = system.spawn(odd, std::make_shared<ears>(), odd_actor{}, true);
-  const auto actor = system.spawn(go_between, other);
-  error got;
-  ask(self, actor, 10s, box(stop_session{"busy"}))
-      .receive([](const boxed<acknowledged>&) { FAIL(); },
-               [&](const caf::error& e) { got = from_caf_error(system, e); });
-  EXPECT_EQ(got, make_error(ec::refused, "not now: busy"));
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(other, caf::exit_reason::user_shutdown);
-}
-
 TEST(set_caf_option, sets_known_options) {
   caf::actor_system_config cfg;
   EXPECT_TRUE(set_caf_option(cfg, "scheduler.max-threads", "3"));

@@ -1,24 +1,13 @@
 #include <troupe/tests/system/roles.hpp>
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/api/run.hpp>
 #include <troupe/tests/system/services_role.hpp>
 #include <troupe/tests/system/stages.hpp>
-
-extern char** environ;
 
 namespace troupe::system_tests {
 namespace {
@@ -143,52 +132,20 @@ std::optional<int> play_role(int argc, char** argv) {
   return 99;
 }
 
-role_process::role_process(const std::string& role, const std::vector<std::string>& arguments,
-                           const std::vector<std::string>& prefix) {
-  auto words = prefix;
+namespace {
+
+std::vector<std::string> words_of(const std::string& role, const std::vector<std::string>& arguments,
+                                  std::vector<std::string> words) {
   words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
   words.push_back("--role=" + role);
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const auto log = directory_.path() + "/output";
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
-  const int failure = posix_spawnp(&pid_, argv[0], &files, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failure != 0) throw test_cluster_error("cannot start " + words[0] + ": " + std::strerror(failure));
+  return words;
 }
 
-role_process::~role_process() {
-  if (code_) return;
-  ::kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-}
+} // namespace
 
-std::string role_process::output() const {
-  std::ostringstream text;
-  text << std::ifstream{directory_.path() + "/output"}.rdbuf();
-  return text.str();
-}
-
-std::optional<int> role_process::wait(duration deadline) {
-  testing::wait_until(
-      [&] {
-        int status = 0;
-        if (!code_ && waitpid(pid_, &status, WNOHANG) == pid_)
-          code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        return code_.has_value();
-      },
-      deadline);
-  return code_;
-}
-
-void role_process::kill(int signal) const {
-  if (!code_) ::kill(pid_, signal);
-}
+role_process::role_process(const std::string& role, const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& prefix)
+  : program_process(words_of(role, arguments, prefix)) {}
 
 } // namespace troupe::system_tests

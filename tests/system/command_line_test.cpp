@@ -1,0 +1,250 @@
+// The `troupe` program as a user types it: every subcommand, in processes of their own.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/tests/system/program_process.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+std::string content_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return text.str();
+}
+
+/// A directory with the ready-made configurations, and a run directory of its own, so that no cluster of the user's is
+/// met. Nothing may be left of it at the end.
+class command_line : public ::testing::Test {
+protected:
+  struct ended {
+    int code = -1;
+    std::string printed; ///< standard output
+    std::string output;  ///< with standard error
+  };
+
+  void SetUp() override {
+    // XDG_RUNTIME_DIR is what a user's machine has.
+    ASSERT_EQ(setenv("XDG_RUNTIME_DIR", directory().c_str(), 1), 0);
+    fs::copy(TROUPE_SOURCE_DIRECTORY "/configs", directory() + "/configs", fs::copy_options::recursive);
+  }
+  void TearDown() override {
+    unsetenv("XDG_RUNTIME_DIR");
+    const auto left = [&] { return testing::processes_of(directory()); };
+    EXPECT_TRUE(testing::wait_until([&] { return left().empty(); })) << left().front().text();
+    std::vector<std::string> sessions;
+    EXPECT_TRUE(testing::wait_until([&] {
+      sessions.clear();
+      std::error_code none;
+      for (const auto& entry : fs::directory_iterator{directory() + "/troupe", none})
+        sessions.push_back(entry.path().string());
+      return sessions.empty();
+    })) << "left behind: "
+        << sessions.front();
+  }
+
+  const std::string& directory() const { return scratch_.path(); }
+  std::string config(const std::string& name) const { return directory() + "/configs/" + name; }
+  std::string written(const std::string& name, const std::string& text) const {
+    const auto file = directory() + "/" + name;
+    std::ofstream{file} << text;
+    return file;
+  }
+
+  /// A job of two commands that do not end by themselves; each says that it runs by a file in `arrived`.
+  std::string naps() const {
+    fs::create_directory(arrived());
+    return written("naps.yaml", "name: naps\nstages:\n  nap: {tasks: 2, run: [sh, -c, '>" + arrived() +
+                                    "/{partition}; exec sleep 1000']}\n");
+  }
+  std::string arrived() const { return directory() + "/arrived"; }
+  bool both_nap() const {
+    return testing::wait_until([&] { return fs::exists(arrived() + "/0") && fs::exists(arrived() + "/1"); });
+  }
+
+  /// A well-formed secret that no cluster has.
+  std::string secret() const {
+    const auto file = written("secret", std::string(64, 'a') + "\n");
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+    return file;
+  }
+
+  static std::unique_ptr<program_process> started(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TROUPE_PROGRAM);
+    return std::make_unique<program_process>(std::move(arguments));
+  }
+  static ended end_of(program_process& process) {
+    const auto code = process.wait(std::chrono::seconds{60});
+    return {code.value_or(-1), process.printed(), process.output()};
+  }
+  static ended run(std::vector<std::string> arguments) { return end_of(*started(std::move(arguments))); }
+
+  /// Waits until the process has printed what matches; gives the first group.
+  static std::string awaited(const program_process& process, const std::string& pattern) {
+    std::smatch found;
+    std::string text;
+    const bool seen = testing::wait_until([&] {
+      text = process.printed();
+      return std::regex_search(text, found, std::regex{pattern});
+    });
+    EXPECT_TRUE(seen) << pattern << " was never printed, but:\n" << process.output();
+    return seen && found.size() > 1 ? found[1].str() : std::string{};
+  }
+
+private:
+  testing::temporary_directory scratch_;
+};
+
+TEST_F(command_line, runs_a_job_file_in_its_own_process) {
+  const auto job = run({"run", config("reads.yaml")});
+  EXPECT_EQ(job.code, 0) << job.output;
+  EXPECT_THAT(job.output,
+              AllOf(HasSubstr("reads succeeded"), ContainsRegex("count +2/2"), ContainsRegex("report +1/1")));
+  EXPECT_THAT(content_of(directory() + "/configs/out/report/report.txt"), HasSubstr("the"));
+  // The same on processes of this machine, for a program to read.
+  const auto again = run({"run", config("reads.yaml"), "--master=local-cluster[2,2,2g]", "--json"});
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_THAT(again.printed, AllOf(HasSubstr(R"("state": "succeeded")"), HasSubstr(R"("name": "report")")));
+}
+
+TEST_F(command_line, exit_codes_say_what_went_wrong) {
+  EXPECT_EQ(run({"version"}).code, 0);
+  const auto failing =
+      written("fails.yaml", "name: fails\nstages:\n  no: {run: [sh, -c, 'echo because >&2; exit 7']}\n");
+  const auto failed = run({"run", failing, "--conf", "troupe.task.max-failures=1"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.output, AllOf(HasSubstr("stage no"), HasSubstr("exit code 7"), HasSubstr("because")));
+  const auto mistyped = written("mistyped.yaml", "name: x\nstages:\n  a: {ruN: [true]}\n");
+  const auto usage = run({"run", mistyped});
+  EXPECT_EQ(usage.code, 2);
+  EXPECT_THAT(usage.output, AllOf(HasSubstr("mistyped.yaml:3"), HasSubstr("ruN"), HasSubstr("run")));
+  EXPECT_EQ(run({"run"}).code, 2);
+  EXPECT_EQ(run({"frobnicate"}).code, 2);
+  EXPECT_EQ(run({"run", directory() + "/nowhere.yaml"}).code, 2);
+  const auto huge =
+      written("huge.yaml", "name: huge\nprofiles:\n  big: {executor: {cores: 4096, memory: 1g}, task: {cpus: "
+                           "1}}\nstages:\n  a: {profile: big, run: ['true']}\n");
+  const auto infeasible = run({"run", huge, "--master=local-cluster[1,2,2g]"});
+  EXPECT_EQ(infeasible.code, 3) << infeasible.output;
+  EXPECT_THAT(infeasible.output, HasSubstr("4096"));
+  const auto nobody = run({"jobs", "--master=127.0.0.1:1", "--conf", "troupe.security.secret-file=" + secret()});
+  EXPECT_EQ(nobody.code, 4) << nobody.output;
+  EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1"));
+}
+
+TEST_F(command_line, ctrl_c_ends_a_job_and_all_that_it_started) {
+  for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
+    auto job = started({"run", naps(), std::string{"--master="} + master});
+    EXPECT_TRUE(both_nap()) << job->output();
+    job->kill(SIGINT);
+    const auto end = end_of(*job);
+    EXPECT_EQ(end.code, 130) << end.output;
+    EXPECT_THAT(end.output, HasSubstr("cancelled"));
+    fs::remove_all(arrived());
+  }
+}
+
+TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken_down) {
+  const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml")});
+  ASSERT_EQ(up.code, 0) << up.output;
+  EXPECT_THAT(up.printed, HasSubstr("2 executors"));
+  EXPECT_THAT(run({"cluster", "status"}).printed, AllOf(ContainsRegex("left.* 2 "), ContainsRegex("right.*gpu=0")));
+
+  const auto gpu = run({"run", config("gpu.yaml")});
+  EXPECT_EQ(gpu.code, 0) << gpu.output;
+  EXPECT_THAT(gpu.output, HasSubstr("gpu 0.5"));
+
+  // Cancelled by another process than the one that waits for it.
+  auto waiting = started({"run", naps()});
+  EXPECT_TRUE(both_nap()) << waiting->output();
+  EXPECT_THAT(run({"jobs"}).printed, AllOf(ContainsRegex("1 +succeeded.*gpu"), ContainsRegex("2 +running.*naps")));
+  const auto cancelled = run({"cancel", "2"});
+  EXPECT_EQ(cancelled.code, 0) << cancelled.output;
+  const auto end = end_of(*waiting);
+  EXPECT_EQ(end.code, 1) << end.output;
+  EXPECT_THAT(end.output, HasSubstr("troupe cancel"));
+  EXPECT_THAT(run({"cancel", "2"}).printed, HasSubstr("ended already"));
+  EXPECT_EQ(run({"cancel", "99"}).code, 1);
+
+  const auto talk =
+      written("talks.yaml", "name: talks\nstages:\n  say: {run: [sh, -c, 'echo heard; echo seen >&2']}\n");
+  EXPECT_EQ(run({"run", talk}).code, 0);
+  EXPECT_THAT(run({"logs", "3"}).printed, AllOf(HasSubstr("heard"), HasSubstr("seen")));
+  EXPECT_THAT(run({"logs", "3", "--stderr"}).printed, AllOf(Not(HasSubstr("heard")), HasSubstr("seen")));
+  EXPECT_THAT(run({"logs", "--executor", "1"}).printed, HasSubstr("admitted"));
+  EXPECT_THAT(run({"jobs", "--json"}).printed, HasSubstr(R"("name": "talks")"));
+
+  const auto down = run({"cluster", "down"});
+  EXPECT_EQ(down.code, 0) << down.output;
+  EXPECT_EQ(run({"cluster", "status"}).code, 4);
+}
+
+TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
+  auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
+  const auto address = awaited(*driver, "driver (\\S+) cluster");
+  const auto secret_file = awaited(*driver, "secret-file (\\S+)");
+  const auto with_address = [&](const std::string& name) {
+    return written("configs/here-" + name,
+                   std::regex_replace(content_of(config(name)), std::regex{"127.0.0.1:17077"}, address));
+  };
+  auto plain = started({"node", "--config-file=" + with_address("executor.yaml")});
+  auto with_gpu = started({"node", "--config-file=" + with_address("executor-gpu.yaml")});
+  awaited(*plain, "executor (\\d+) cluster");
+  awaited(*with_gpu, "executor (\\d+) cluster");
+
+  const std::vector<std::string> there{"--master=" + address, "--conf", "troupe.security.secret-file=" + secret_file};
+  const auto run_there = [&](std::vector<std::string> words) {
+    words.insert(words.end(), there.begin(), there.end());
+    return run(std::move(words));
+  };
+  const auto reads = run_there({"run", config("reads.yaml")});
+  EXPECT_EQ(reads.code, 0) << reads.output;
+  const auto gpu = run_there({"run", config("gpu.yaml")});
+  EXPECT_EQ(gpu.code, 0) << gpu.output;
+
+  // A stranger with a secret of its own is refused on both sides.
+  const auto stranger = run({"jobs", "--master=" + address, "--conf", "troupe.security.secret-file=" + secret()});
+  EXPECT_EQ(stranger.code, 4) << stranger.output;
+  EXPECT_THAT(stranger.output, HasSubstr("secret"));
+  EXPECT_THAT(driver->output(), HasSubstr("secret"));
+
+  // One executor dies, the other one goes on; the driver ends in order, and the executor with it.
+  plain->kill(SIGKILL);
+  plain->wait();
+  const auto after = run_there({"run", config("gpu.yaml")});
+  EXPECT_EQ(after.code, 0) << after.output;
+  driver->kill(SIGTERM);
+  EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
+  EXPECT_TRUE(with_gpu->wait().has_value()) << with_gpu->output();
+}
+
+TEST_F(command_line, profiles_and_settings_can_be_looked_at) {
+  const auto check = run({"profile", "check", config("gpu.yaml")});
+  EXPECT_EQ(check.code, 0) << check.output;
+  EXPECT_THAT(check.printed, AllOf(HasSubstr("half-gpu"), HasSubstr("2 slots per executor")));
+  EXPECT_THAT(run({"profile", "check", config("gpu.yaml"), "--json"}).printed, HasSubstr(R"("slots": 2)"));
+  const auto show =
+      run({"config", "show", "--config-file=" + config("driver.yaml"), "--conf", "troupe.executor.cores=3"});
+  EXPECT_EQ(show.code, 0) << show.output;
+  EXPECT_THAT(show.printed, AllOf(ContainsRegex("troupe.driver.port.*17077.*driver.yaml"),
+                                  ContainsRegex("troupe.executor.cores.*3.*--conf"), HasSubstr("troupe.log.level")));
+  const auto wrong = run({"config", "show", "--conf", "troupe.taks.cpus=2"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.output, AllOf(HasSubstr("troupe.taks.cpus"), HasSubstr("troupe.task.cpus")));
+}
+
+} // namespace
+} // namespace troupe::system_tests
