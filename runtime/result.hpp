@@ -34,8 +34,9 @@ enum class ec : std::uint16_t {
 /// The enumerator's name, for logs.
 std::string_view to_string(ec code) noexcept;
 
-/// Process exit code that stands for `code`: 0 ok, 1 job failed or was cancelled, 2 usage or configuration, 3 infeasible,
-/// 4 cluster unreachable. (130, for a job that this process itself has interrupted, is its main function's to give.)
+/// Process exit code that stands for `code`: 0 ok, 1 job failed or was cancelled, 2 usage or configuration, 3
+/// infeasible, 4 cluster unreachable. (130, for a job that this process itself has interrupted, is its main function's
+/// to give.)
 int exit_code_of(ec code) noexcept;
 
 /// A failure: what kind, and one sentence that names the object, the value and where possible the cure.

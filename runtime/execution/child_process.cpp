@@ -23,6 +23,8 @@ namespace {
 /// A running child's memory is looked at after so long, then twice as long …, to the longest.
 constexpr duration first_look = std::chrono::milliseconds{5};
 constexpr duration longest_look = std::chrono::seconds{1};
+/// Bytes by which two readings of the same memory may differ: the kernel counts per thread and adds up now and then.
+constexpr std::uint64_t counting_error = 1 << 20;
 
 class scoped_fd {
 public:
@@ -149,7 +151,9 @@ result<child_process> child_process::start(const child_spec& spec) {
     ::waitpid(pid, nullptr, 0);
     return start_error(spec.program, open_code);
   }
-  return child_process{pid, pidfd, own_peak};
+  child_process child{pid, pidfd, own_peak};
+  child.seen_peak_ = peak_memory_of(pid);
+  return child;
 }
 
 child_process::child_process(child_process&& other) noexcept
@@ -190,7 +194,7 @@ child_end child_process::reap() {
   };
   end.cpu_nanoseconds = nanoseconds(used.ru_utime) + nanoseconds(used.ru_stime);
   const auto counted = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
-  end.peak_memory = counted > own_peak_ ? counted : seen_peak_;
+  end.peak_memory = counted > own_peak_ + counting_error ? counted : seen_peak_;
   return end;
 }
 

@@ -126,12 +126,14 @@ void lease_thread::book_killed(const work& in, std::uint32_t from, std::vector<s
 
 void lease_thread::flush() {
   std::shared_ptr<outcome_batch> out;
+  bool ran_here = false;
   {
     const std::lock_guard lock{mutex_};
     out = buffer_.take();
+    ran_here = buffered_ran_here_;
   }
   if (!out) return;
-  out->peak_memory = std::max(out->peak_memory, common_.peak_memory.read(now()));
+  if (ran_here) out->peak_memory = std::max(out->peak_memory, common_.peak_memory.read(now()));
   common_.on_outcomes(std::move(out));
 }
 
@@ -215,7 +217,7 @@ void lease_thread::run_next_batch(guard& lock) {
     const auto ended = now();
     lock.lock();
     running_ = false;
-    book(lock, batch, i, std::move(end), begin, ended);
+    book(lock, batch, i, std::move(end), {begin, ended, !version->command});
     begin = ended;
   }
   if (next_ < batch.count && !stopping_) { // left early: the stage is gone
@@ -253,8 +255,7 @@ attempt_end lease_thread::run_command(const stage_version& version, const task_b
   return run_command_task(task, common_.commands, *stop_command_);
 }
 
-void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, attempt_end end, time_point begin,
-                        time_point ended) {
+void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, attempt_end end, const run_of& run) {
   const auto partition = batch.partition(i);
   const auto attempt = batch.attempt(i);
   // First of all, since it lets go of the lock.
@@ -262,7 +263,8 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   const bool killed = cancelled_.load(std::memory_order_relaxed) || current_.stage->removed();
   if ((stopping_ || killed) && end.stored()) common_.results.blocks->remove({batch.stage, partition, attempt});
   if (stopping_) return;
-  buffer_.open(batch.stage, batch.stage_attempt, batch.lease, begin);
+  buffer_.open(batch.stage, batch.stage_attempt, batch.lease, run.begin);
+  buffered_ran_here_ = run.in_this_process;
   if (killed) {
     end = failed_attempt(task_status::killed, "killed while it ran");
     buffer_.add_failure(partition, attempt, end.status, std::move(*end.failure));
@@ -273,19 +275,23 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   } else {
     buffer_.add_block(partition, attempt, end.kind, end.bytes);
   }
-  buffer_.add_usage(ended - begin, end.cpu_nanoseconds, end.bytes, end.peak_memory);
+  buffer_.add_usage(run.end - run.begin, end.cpu_nanoseconds, end.bytes, end.peak_memory);
   const bool last = i + 1 == batch.count && queue_.empty();
   if (last || buffer_.count() >= common_.flush_tasks || buffer_.result_bytes() >= max_buffered_results ||
-      ended - buffer_.oldest() >= max_outcome_age)
+      run.end - buffer_.oldest() >= max_outcome_age)
     send_buffered(lock);
 }
 
 void lease_thread::send_buffered(guard& lock) {
   auto out = buffer_.take();
   if (!out) return;
+  const bool ran_here = buffered_ran_here_;
   lock.unlock();
-  out->cpu_nanoseconds += cpu_since_last_asked();
-  out->peak_memory = std::max(out->peak_memory, common_.peak_memory.read(now()));
+  const auto cpu = cpu_since_last_asked();
+  if (ran_here) {
+    out->cpu_nanoseconds += cpu;
+    out->peak_memory = std::max(out->peak_memory, common_.peak_memory.read(now()));
+  }
   common_.on_outcomes(std::move(out));
   lock.lock();
 }

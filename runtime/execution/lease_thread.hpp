@@ -93,8 +93,13 @@ private:
   attempt_end run_task(const stage_version& version, task_context& context, const task_batch& batch, std::uint32_t i);
   attempt_end run_command(const stage_version& version, const task_batch& batch, std::uint32_t i,
                           std::string_view argument);
-  /// Books the end of an attempt that started at `begin`. @pre locked
-  void book(guard& lock, const task_batch& batch, std::uint32_t i, attempt_end end, time_point begin, time_point now);
+  struct run_of {
+    time_point begin;
+    time_point end;
+    bool in_this_process; ///< a native task, whose use of memory and processor is that of this process
+  };
+  /// Books the end of an attempt. @pre locked
+  void book(guard& lock, const task_batch& batch, std::uint32_t i, attempt_end end, const run_of& run);
   void send_buffered(guard& lock);
   std::uint64_t cpu_since_last_asked();
 
@@ -109,6 +114,7 @@ private:
   std::uint64_t queued_ = 0; ///< tasks that have not started and have not been killed
   std::set<std::pair<const task_batch*, std::uint32_t>> killed_; ///< queued tasks that have been reported as killed
   outcome_buffer buffer_;
+  bool buffered_ran_here_ = false; ///< what is buffered was native
   bool sleeping_ = false;
   bool closing_ = false;
   bool stopping_ = false;

@@ -195,6 +195,15 @@ TEST_F(command_test, reports_its_own_cpu_time_and_memory) {
   EXPECT_GT(outcome->cpu_nanoseconds, 5'000'000u);
 }
 
+TEST_F(command_test, a_small_command_is_not_charged_with_what_its_starter_uses) {
+  const std::vector<char> much(300'000'000, 'x');
+  auto& r = begin({"true"});
+  r.run(one({}));
+  const auto outcome = only_outcome();
+  ASSERT_EQ(outcome->status(0), task_status::succeeded);
+  EXPECT_LT(outcome->peak_memory, much.size());
+}
+
 TEST_F(command_test, a_killed_command_ends_with_all_that_it_has_started) {
   auto& r = begin({"sh", "-c",
                    "echo $$ > main; sleep 1000 & echo $! > same; "
