@@ -117,6 +117,7 @@ TEST_F(keeper_test, kills_a_stopped_executor_that_was_told_to_end_and_its_daemon
       deadline, std::chrono::milliseconds{10});
   const auto daemon = wait_for_pid(scratch.file("daemon"));
   ::kill(executor(), SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return state_of(executor()) == 'T'; }));
   ::kill(keeper, SIGTERM);
   EXPECT_EQ(WTERMSIG(status()), SIGKILL);
   EXPECT_FALSE(alive(executor()));
