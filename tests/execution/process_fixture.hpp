@@ -42,13 +42,13 @@ inline pid_t wait_for_pid(const std::string& path) {
   return pid_in(path);
 }
 
-/// True while there is such a process and it has not ended.
 /// The state letter of /proc: R, S, T (stopped), Z (ended, not waited for) …; X where there is no such process.
 inline char state_of(pid_t pid) {
   const auto stat = content_of("/proc/" + std::to_string(pid) + "/stat");
   const auto name_end = stat.rfind(')');
   return name_end != std::string::npos && stat.size() > name_end + 2 ? stat[name_end + 2] : 'X';
 }
+/// True while there is such a process and it has not ended.
 inline bool alive(pid_t pid) { return state_of(pid) != 'Z' && state_of(pid) != 'X'; }
 
 inline std::size_t open_descriptors() {
