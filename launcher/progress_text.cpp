@@ -147,8 +147,9 @@ std::string job_summary(const job_end& end) {
                     {"PROFILE"}}};
   for (const auto& s : job.stages)
     table.add({name_of(s), number(s.done) + "/" + number(s.tasks), number(s.failures), number(s.executors),
-               time_for_people(s.wall_nanoseconds), time_for_people(s.cpu_nanoseconds), bytes_for_people(s.peak_memory),
-               bytes_for_people(s.output_bytes), printable(s.profile)});
+               time_for_people(s.wall_nanoseconds), time_for_people(s.cpu_nanoseconds),
+               s.peak_memory ? bytes_for_people(s.peak_memory) : "-", bytes_for_people(s.output_bytes),
+               printable(s.profile)});
   return out + table.text("  ");
 }
 

@@ -21,7 +21,7 @@ namespace troupe {
 namespace {
 
 /// A running child's memory is looked at after so long, then twice as long …, to the longest.
-constexpr duration first_look = std::chrono::milliseconds{5};
+constexpr duration first_look = std::chrono::milliseconds{1};
 constexpr duration longest_look = std::chrono::seconds{1};
 /// Bytes by which two readings of the same memory may differ: the kernel counts per thread and adds up now and then.
 constexpr std::uint64_t counting_error = 1 << 20;
@@ -151,9 +151,7 @@ result<child_process> child_process::start(const child_spec& spec) {
     ::waitpid(pid, nullptr, 0);
     return start_error(spec.program, open_code);
   }
-  child_process child{pid, pidfd, own_peak};
-  child.seen_peak_ = peak_memory_of(pid);
-  return child;
+  return child_process{pid, pidfd, own_peak};
 }
 
 child_process::child_process(child_process&& other) noexcept
