@@ -91,8 +91,8 @@ void print_placements(const troupe::session& session) {
   }
   std::cout << "\nWhat ran where:\n";
   for (const auto& [key, count] : tasks)
-    std::cout << "  " << std::left << std::setw(22) << names[std::get<0>(key)] << std::right << std::setw(4) << count
-              << " tasks on executor " << std::get<1>(key) << std::get<2>(key) << '\n';
+    std::cout << "  " << std::left << std::setw(24) << names[std::get<0>(key)] << std::right << std::setw(4) << count
+              << (count == 1 ? " task " : " tasks") << " on executor " << std::get<1>(key) << std::get<2>(key) << '\n';
 }
 
 void body(troupe::session& session) {

@@ -12,8 +12,11 @@
 
 namespace {
 
+/// News come as often as the count moves; a line for each quarter of it is enough.
 primes::listener_actor::behavior_type print_progress() {
-  return {[](const primes::count_progress& p) {
+  return {[quarter = 0u](const primes::count_progress& p) mutable {
+    if (p.tasks == 0 || p.done * 4 / p.tasks <= quarter) return;
+    quarter = p.done * 4 / p.tasks;
     std::cout << "  " << p.done << " of " << p.tasks << " parts\n" << std::flush;
   }};
 }
