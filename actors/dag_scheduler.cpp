@@ -58,7 +58,9 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
 
 void scheduler_state::complete(scheduler_pointer self, effects::complete_job& done) {
   const auto id = done.end.job;
-  log->info("job-ended job={} state={} {}", id.value, to_string(done.end.progress.state), done.end.failure.message);
+  const auto& failure = done.end.failure.message;
+  log->info("job-ended job={} state={}{}{}", id.value, to_string(done.end.progress.state), failure.empty() ? "" : " ",
+            failure);
   if (const auto it = submitters.find(id); it != submitters.end()) {
     tell(self, it->second, box(std::move(done.end)));
     submitters.erase(it);

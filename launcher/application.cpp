@@ -58,10 +58,11 @@ struct application::impl {
 
 namespace {
 
+/// In whole MiB, since errors and status pages name the exact amount.
 std::int64_t machine_memory() {
   struct sysinfo info {};
   if (sysinfo(&info) != 0) return std::int64_t{1} << 30;
-  return static_cast<std::int64_t>(info.totalram) * info.mem_unit;
+  return (static_cast<std::int64_t>(info.totalram) * info.mem_unit) >> 20 << 20;
 }
 
 std::string this_program() {

@@ -39,6 +39,8 @@ result<Handle> connect(caf::actor_system& system, const std::string& host, std::
   if (found) return *std::move(found);
   auto why = from_caf_error(system, found.error());
   const auto code = why.code == ec::version_mismatch ? ec::version_mismatch : ec::unreachable;
+  if (found.error() == caf::sec::cannot_connect_to_node) // CAF's own words are its call and its arguments
+    why.message = "nobody listens there; is the driver running?";
   return make_error(code, "cannot connect to " + host + ":" + std::to_string(port) + ": " + std::move(why.message));
 }
 

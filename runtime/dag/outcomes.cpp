@@ -151,6 +151,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   auto text = where + ", failure " + std::to_string(failures) + " of " + std::to_string(allowed) +
               " allowed: " + (message.empty() ? std::string{to_string(status)} : message);
   if (detail && !detail->stderr_tail.empty()) text += "\nlast lines of its standard error:\n" + detail->stderr_tail;
+  if (text.ends_with('\n')) text.pop_back(); // whoever prints an error ends its line
   fail(job, make_error(ec::task_failed, std::move(text)), now, out);
 }
 

@@ -60,8 +60,11 @@ result<session_secret> session_secret::load(const std::string& path) {
   struct stat status {};
   if (::fstat(file.fd, &status) != 0) return file_error(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return file_error(path, "it is no regular file");
-  if (status.st_uid != ::geteuid()) return file_error(path, "it belongs to another user");
-  if ((status.st_mode & 077) != 0) return file_error(path, "others may read it; set its mode to 0600");
+  const auto unsafe = [&](const std::string& what) {
+    return make_error(ec::invalid_configuration, file_error(path, what).message);
+  };
+  if (status.st_uid != ::geteuid()) return unsafe("it belongs to another user");
+  if ((status.st_mode & 077) != 0) return unsafe("others may read it; set its mode to 0600");
   wiped_text text;
   std::size_t filled = 0;
   while (filled < text.bytes.size()) {

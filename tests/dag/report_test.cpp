@@ -10,6 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -27,14 +28,14 @@ TEST(report, failed_task_is_tried_again_until_the_limit_and_the_error_tells_all)
     const auto running = h.attempts(e).at(0);
     ASSERT_EQ(running.partition, 0u);
     ASSERT_EQ(running.attempt, attempt);
-    h.fail(running, "boom at line 7", "line a\nline b");
+    h.fail(running, "boom at line 7", "line a\nline b\n");
   }
   ASSERT_NE(h.end_of(job), nullptr);
   const auto& failure = h.end_of(job)->failure;
   EXPECT_EQ(failure.code, ec::task_failed);
   EXPECT_THAT(failure.message, AllOf(HasSubstr("stage 1 (second)"), HasSubstr("partition 0"), HasSubstr("attempt 3"),
                                      HasSubstr("executor 1 (alpha)"), HasSubstr("failure 4 of 4"),
-                                     HasSubstr("boom at line 7"), HasSubstr("line a\nline b")));
+                                     HasSubstr("boom at line 7"), EndsWith("line a\nline b")));
   EXPECT_EQ(h.end_of(job)->progress.state, job_state::failed);
   EXPECT_EQ(h.end_of(job)->progress.stages[1].failures, 4u);
   EXPECT_EQ(h.end_of(job)->progress.stages[1].state, stage_state::failed);

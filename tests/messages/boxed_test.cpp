@@ -149,6 +149,7 @@ TEST_F(two_nodes, say_where_nobody_answers) {
   const auto found = connect<peer_actor>(remote.system, "127.0.0.1", port);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, ec::unreachable);
+  EXPECT_NE(found.error().message.find("nobody listens there"), std::string::npos) << found.error().message;
   EXPECT_NE(found.error().message.find("127.0.0.1:" + std::to_string(port)), std::string::npos)
       << found.error().message;
 }

@@ -60,6 +60,7 @@ TEST_F(secret_file, of_a_mode_that_others_can_read_is_refused) {
   for (const mode_t mode : {0640u, 0604u, 0610u, 0602u}) {
     write(std::string(64, 'a') + "\n", mode);
     EXPECT_NE(load_error().message.find("0600"), std::string::npos) << std::oct << mode;
+    EXPECT_EQ(load_error().code, ec::invalid_configuration) << std::oct << mode;
   }
   write(std::string(64, 'a') + "\n", 0400);
   EXPECT_FALSE(load_error()) << load_error().message;
