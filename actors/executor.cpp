@@ -214,7 +214,9 @@ void executor_state::finish(executor_pointer self, error why) {
 void executor_state::end(executor_pointer self) {
   ending.join();
   if (config.on_end) config.on_end(reason, clean);
-  self->quit();
+  // A task that does not end needs the runner, and whoever destroyed that would wait for the task: on a thread of
+  // CAF's.
+  if (clean) self->quit();
 }
 
 executor_actor::behavior_type behavior(executor_pointer self, executor_config config) {

@@ -34,9 +34,6 @@
 namespace troupe {
 namespace {
 
-/// Every program that registered functions can run native stages of its own build.
-bool runs_native_stages() { return function_table::instance().size() > 0; }
-
 std::string hex(std::string_view bytes) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -176,7 +173,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   auto info = start.info;
   info.epoch = make_incarnation();
   info.pid = static_cast<std::uint32_t>(getpid());
-  info.native = runs_native_stages();
+  info.native = run.native;
   info.build_id = build_id();
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
@@ -248,7 +245,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
 
 duration keeper_grace(const settings& s) { return s.get(keys::shutdown_grace) + std::chrono::milliseconds{500}; }
 
-int executor_main(int argc, char** argv) {
+int executor_main(int argc, char** argv, bool native) {
   if (argc != 4) {
     std::cerr << executor_argument << " is for Troupe's own use: start executors with `troupe node`\n";
     return 2;
@@ -268,6 +265,7 @@ int executor_main(int argc, char** argv) {
   std::string why;
   executor_run run;
   run.name = "executor-" + std::to_string(document->start.info.request.value);
+  run.native = native;
   const int code = run_executor(document->start, document->effective, run, why);
   if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
   return code;

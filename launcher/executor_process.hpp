@@ -29,14 +29,17 @@ inline constexpr const char* executor_argument = "--troupe-executor";
 result<void> write_start_file(const std::string& path, const executor_start& start, const settings& s);
 
 /// The process's main function, called before anything else when `argv[1]` is `executor_argument`: argv[2] is the start
-/// file, argv[3] the number of the liveness descriptor. @returns the exit code
-int executor_main(int argc, char** argv);
+/// file, argv[3] the number of the liveness descriptor. `native`: the program has task functions of a user's.
+/// @returns the exit code
+int executor_main(int argc, char** argv, bool native);
 
 struct executor_run {
   std::string name;            ///< of the log file: `<run directory>/<name>.log`
   bool warn_on_stderr = false; ///< what is logged as a warning or worse shows there, too
   /// Called once, on a thread of CAF's, when the driver has admitted it.
   std::function<void(executor_id, const std::string& cluster_id)> on_admitted;
+  bool native =
+      true; ///< false: this is the plain `troupe` program, which has commands to run and no functions of a user
 };
 
 /// How long after TERM or INT the keeper of an executor lets it live: what its tasks are given, and a little to say

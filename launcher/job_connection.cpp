@@ -35,7 +35,7 @@ void job_connection::close() {
     caf::scoped_actor self{*system_};
     watch(self.ptr(), client_);
     caf::anon_send_exit(client_, caf::exit_reason::user_shutdown);
-    self->receive([](const caf::down_msg&) {});
+    self->receive([](const caf::down_msg&) {}, caf::after(options_.request_timeout) >> [] {});
   }
   client_ = nullptr;
   options_.driver = nullptr;

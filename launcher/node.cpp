@@ -82,7 +82,7 @@ result<executor_start> describe_executor(const node_description& node, const set
   return start;
 }
 
-int run_executor_node(const node_description& node, const settings& s) {
+int run_executor_node(const node_description& node, const settings& s, bool native) {
   keeper_options keeping;
   keeping.end_grace = keeper_grace(s);
   if (const auto code = keep(keeping)) return *code;
@@ -95,6 +95,7 @@ int run_executor_node(const node_description& node, const settings& s) {
   start->run_directory = directory->path();
   executor_run run;
   run.name = "executor";
+  run.native = native;
   run.warn_on_stderr = true;
   run.on_admitted = [](executor_id id, const std::string& cluster_id) {
     announce("executor " + std::to_string(id.value) + " cluster " + cluster_id);
@@ -107,8 +108,8 @@ int run_executor_node(const node_description& node, const settings& s) {
 
 } // namespace
 
-int run_node(const node_description& node, const settings& s, const std::string& config_file) {
-  return node.role == node_role::driver ? run_driver_node(s, config_file) : run_executor_node(node, s);
+int run_node(const node_description& node, const settings& s, const std::string& config_file, bool native) {
+  return node.role == node_role::driver ? run_driver_node(s, config_file) : run_executor_node(node, s, native);
 }
 
 } // namespace troupe

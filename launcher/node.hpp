@@ -11,8 +11,8 @@ namespace troupe {
 
 /// Plays the part until it ends or SIGTERM or SIGINT comes. Prints one line on standard output when it is ready:
 /// `driver HOST:PORT cluster ID secret-file PATH`, or `executor N cluster ID`. To be called before there is any other
-/// thread. Native stages run in an executor that was started from the program that submits them. @returns the exit
-/// code; errors are printed on standard error
-int run_node(const node_description& node, const settings& s, const std::string& config_file);
+/// thread. `native`: the program has task functions of a user's; native stages run in an executor that was started
+/// from the program that submits them. @returns the exit code; errors are printed on standard error
+int run_node(const node_description& node, const settings& s, const std::string& config_file, bool native);
 
 } // namespace troupe

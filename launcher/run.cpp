@@ -32,7 +32,7 @@ int complain(const error& why) {
 } // namespace
 
 int run(int argc, char** argv, const std::function<void(session&)>& body, const run_options& options) {
-  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv, true);
   if (auto table = function_table::instance().check(); !table) return complain(table.error());
   auto parsed = parse_program_options(argc, argv, options.defaults);
   if (!parsed) return complain(parsed.error());
@@ -41,7 +41,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
     return 0;
   }
   const auto& s = parsed->effective;
-  if (parsed->node) return run_node(parsed->node->what, s, parsed->node->file);
+  if (parsed->node) return run_node(parsed->node->what, s, parsed->node->file, true);
   session_guard guard;
   interruption stop{s.get(keys::shutdown_grace)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};

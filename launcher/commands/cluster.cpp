@@ -39,7 +39,7 @@ int node(const setting_flags& flags) {
   if (!loaded) return complain(loaded.error());
   const auto what = read_node(loaded->documents.front());
   if (!what) return complain(what.error());
-  return run_node(*what, loaded->effective, absolute(flags.config_file));
+  return run_node(*what, loaded->effective, absolute(flags.config_file), false);
 }
 
 int cluster_up(const setting_flags& flags, bool foreground, bool json) {

@@ -75,7 +75,7 @@ void add_cluster(CLI::App& app, cluster_flags& flags) {
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], troupe::executor_argument) == 0) return troupe::executor_main(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], troupe::executor_argument) == 0) return troupe::executor_main(argc, argv, false);
 
   CLI::App app{overview, "troupe"};
   app.footer(exit_codes);

@@ -77,6 +77,14 @@ std::string describe(const std::string& program, const child_end& end) {
 
 attempt_end failed(const error& why) { return failed_attempt(task_status::failed, why.message); }
 
+/// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
+void keep_only_what_it_wrote(const std::string& directory) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator{directory, ignored})
+    if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr")
+      fs::remove_all(entry.path(), ignored);
+}
+
 attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
   command_arguments arguments;
   if (!task.argument.empty()) {
@@ -131,10 +139,12 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   } else if (!stopped && !stop.requested()) {
     const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
                                            std::to_string(::getpid()) + "-" + name);
-    if (published)
+    if (published) {
       end.bytes = *published;
-    else
+      keep_only_what_it_wrote(*directory);
+    } else {
       end = failed_attempt(task_status::failed, published.error().message, tail_of_file(spec.stderr_file));
+    }
   }
   end.cpu_nanoseconds = ended.cpu_nanoseconds;
   end.peak_memory = ended.peak_memory;

@@ -25,7 +25,7 @@ error cannot(const std::string& name, const fs::path& to, const std::string& why
   return make_error(ec::io, "cannot publish output '" + name + "' as " + to.string() + ": " + why);
 }
 
-/// Brings the file to its destination's directory. Across filesystems that is a copy; the original stays then.
+/// Brings the file to its destination's directory. Across filesystems that is a copy.
 result<void> stage(const std::string& name, const move& m) {
   std::error_code failed;
   fs::create_directories(m.final.parent_path(), failed);
@@ -36,6 +36,7 @@ result<void> stage(const std::string& name, const move& m) {
   if (errno != EXDEV) return cannot(name, m.final, std::strerror(errno));
   fs::copy_file(m.made, m.staged, fs::copy_options::overwrite_existing, failed);
   if (failed) return cannot(name, m.final, failed.message());
+  ::unlink(m.made.c_str()); // it may be large, and the run directory's filesystem small
   return {};
 }
 

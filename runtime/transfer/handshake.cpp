@@ -54,23 +54,23 @@ session_secret session_secret::generate() {
 session_secret::~session_secret() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
 result<session_secret> session_secret::load(const std::string& path) {
+  const auto unusable = [&](const std::string& what) {
+    return make_error(ec::invalid_configuration, "troupe.security.secret-file = " + path + ": " + what);
+  };
   // O_NONBLOCK: what lies there may be a pipe.
   const scoped_fd file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) return file_error(path, std::strerror(errno));
+  if (file.fd < 0) return unusable(std::strerror(errno));
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) return file_error(path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return file_error(path, "it is no regular file");
-  const auto unsafe = [&](const std::string& what) {
-    return make_error(ec::invalid_configuration, file_error(path, what).message);
-  };
-  if (status.st_uid != ::geteuid()) return unsafe("it belongs to another user");
-  if ((status.st_mode & 077) != 0) return unsafe("others may read it; set its mode to 0600");
+  if (::fstat(file.fd, &status) != 0) return unusable(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return unusable("it is no regular file");
+  if (status.st_uid != ::geteuid()) return unusable("it belongs to another user");
+  if ((status.st_mode & 077) != 0) return unusable("others may read it; set its mode to 0600");
   wiped_text text;
   std::size_t filled = 0;
   while (filled < text.bytes.size()) {
     const auto n = ::read(file.fd, text.bytes.data() + filled, text.bytes.size() - filled);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return file_error(path, std::strerror(errno));
+    if (n < 0) return unusable(std::strerror(errno));
     if (n == 0) break;
     filled += static_cast<std::size_t>(n);
   }
@@ -82,7 +82,7 @@ result<session_secret> session_secret::load(const std::string& path) {
     good = high != digits.npos && low != digits.npos;
     secret.bytes_[i] = static_cast<unsigned char>(high << 4 | low);
   }
-  if (!good) return make_error(ec::malformed, "secret file " + path + ": it does not hold 64 hexadecimal digits");
+  if (!good) return unusable("it does not hold 64 hexadecimal digits");
   return secret;
 }
 

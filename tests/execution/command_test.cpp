@@ -232,18 +232,29 @@ TEST_F(command_test, kill_9_of_a_command_leaves_nothing_of_it) {
 }
 
 TEST_F(command_test, a_success_leaves_no_process_either) {
-  auto& r = begin({"sh", "-c", "sleep 1000 & echo $! > same; setsid sleep 1000 & echo $! > apart; (setsid true &)"});
+  auto& r =
+      begin({"sh", "-c", "sleep 1000 & echo $! > ../same; setsid sleep 1000 & echo $! > ../apart; (setsid true &)"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  for (const auto* name : {"same", "apart"}) EXPECT_FALSE(alive(wait_for_pid(attempts + "/1.0.0/" + name)));
+  for (const auto* name : {"same", "apart"}) EXPECT_FALSE(alive(wait_for_pid(attempts + "/" + name)));
 }
 
 TEST_F(command_test, what_is_left_is_found_without_being_its_parent) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0); // as in a host application
-  auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > apart"});
+  auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > ../apart"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  EXPECT_FALSE(alive(wait_for_pid(attempts + "/1.0.0/apart")));
+  EXPECT_FALSE(alive(wait_for_pid(attempts + "/apart")));
+}
+
+TEST_F(command_test, a_success_keeps_what_it_printed_and_a_failure_all) {
+  auto& r = begin({"sh", "-c", "echo said; echo made > scratch; mkdir more; exit {partition}"});
+  r.run(range(1, 1, 0, 2));
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "said\n");
+  EXPECT_FALSE(std::filesystem::exists(attempts + "/1.0.0/scratch"));
+  EXPECT_FALSE(std::filesystem::exists(attempts + "/1.0.0/more"));
+  EXPECT_EQ(content_of(attempts + "/1.1.0/scratch"), "made\n");
 }
 
 TEST_F(command_test, processes_of_other_attempts_are_left_alone) {

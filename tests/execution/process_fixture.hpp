@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <sys/prctl.h>
 #include <thread>
@@ -27,9 +28,12 @@ inline bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
+/// Empty where it cannot be read: a process of /proc may end meanwhile.
 inline std::string content_of(const std::string& path) {
   std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
 }
 
 /// A number that a script has written, followed by a newline; 0 while it is not complete.

@@ -21,7 +21,7 @@ namespace testing {
 namespace fs = std::filesystem;
 
 std::optional<int> main_hook(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv, true);
   return std::nullopt;
 }
 

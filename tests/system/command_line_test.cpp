@@ -161,6 +161,7 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml")});
   ASSERT_EQ(up.code, 0) << up.output;
   EXPECT_THAT(up.printed, HasSubstr("2 executors"));
+  EXPECT_THAT(run({"cluster", "status", "--json"}).printed, HasSubstr(R"("native": false)")) << "it has no functions";
   EXPECT_THAT(run({"cluster", "status"}).printed, AllOf(ContainsRegex("left.* 2 "), ContainsRegex("right.*gpu=0")));
 
   const auto gpu = run({"run", config("gpu.yaml")});

@@ -67,16 +67,16 @@ TEST_F(secret_file, of_a_mode_that_others_can_read_is_refused) {
 }
 
 TEST_F(secret_file, that_is_no_regular_file_is_refused) {
-  EXPECT_EQ(load_error().code, ec::io);
+  EXPECT_EQ(load_error().code, ec::invalid_configuration);
   fs::create_directory(path);
-  EXPECT_EQ(load_error().code, ec::io);
+  EXPECT_EQ(load_error().code, ec::invalid_configuration);
   fs::remove(path);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(load_error().code, ec::io);
+  EXPECT_EQ(load_error().code, ec::invalid_configuration);
   fs::remove(path);
   ASSERT_TRUE(session_secret::generate().save(directory / "real"));
   fs::create_symlink(directory / "real", path);
-  EXPECT_EQ(load_error().code, ec::io);
+  EXPECT_EQ(load_error().code, ec::invalid_configuration);
 }
 
 TEST_F(secret_file, with_other_content_is_refused_without_showing_it) {
@@ -85,7 +85,7 @@ TEST_F(secret_file, with_other_content_is_refused_without_showing_it) {
         std::string(64, 'A') + "\n", std::string(64, 'g') + "\n", std::string(64, 'a') + "\n\n"}) {
     write(text);
     const auto refused = load_error();
-    EXPECT_EQ(refused.code, ec::malformed) << text;
+    EXPECT_EQ(refused.code, ec::invalid_configuration) << text;
     EXPECT_EQ(refused.message.find("aaaa"), std::string::npos);
   }
 }
