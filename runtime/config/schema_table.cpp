@@ -12,7 +12,6 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 constexpr std::int64_t ns_per_day = 86'400 * ns_per_s;
 constexpr std::int64_t mib = 1 << 20;
-constexpr std::int64_t most_memory = std::int64_t{1} << 60;
 constexpr std::string_view log_levels = "trace|debug|info|warn|error|off";
 
 // One function per type, so that a key's C++ type and its entry cannot disagree.
@@ -24,8 +23,8 @@ constexpr setting_schema count(key<std::int64_t> k, std::string_view value, std:
   return {k.name, setting_type::count, value, {}, {}, least, most, who, text};
 }
 constexpr setting_schema memory(key<std::int64_t> k, std::string_view value, std::int64_t least, setting_reader who,
-                                std::string_view text) {
-  return {k.name, setting_type::memory, value, {}, {}, least, most_memory, who, text};
+                                std::string_view text, std::int64_t most = most_memory) {
+  return {k.name, setting_type::memory, value, {}, {}, least, most, who, text};
 }
 constexpr setting_schema time(key<duration> k, std::string_view value, std::int64_t least, setting_reader who,
                               std::string_view text) {
@@ -65,6 +64,8 @@ constexpr setting_schema entries[] = {
     text(keys::driver_bind_address, "127.0.0.1", driver,
          "Address that the driver listens on; any other than loopback needs troupe.security.insecure."),
     count(keys::driver_port, "0", 0, 65535, driver,
+    memory(keys::driver_max_result_size, "1g", 1024, driver,
+           "Most bytes of one job's results that may travel with the outcomes of its tasks; more fail it.", 4096 * mib),
           "Port that the driver listens on; 0 lets the system choose a free one."),
     time(keys::driver_request_timeout, "10s", ns_per_ms, all,
          "How long a request to another process may stay unanswered before it fails."),
