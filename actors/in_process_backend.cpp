@@ -66,10 +66,11 @@ void in_process_backend::start(const executor_order& order) {
   config.blocks = blocks;
   config.loggers = options_.loggers;
   config.driver_timeout = options_.driver_timeout;
-  config.kill_grace = options_.kill_grace;
+  config.shutdown_grace = options_.shutdown_grace;
   config.runner.shuffles = options_.fetcher.get();
   config.runner.attempts_directory = attempts_directory;
   config.runner.max_inline_result = options_.max_inline_result;
+  config.runner.kill_grace = options_.kill_grace;
   config.info.request = order.request;
   config.info.epoch = make_incarnation();
   config.info.host = carving_.hosts()[place->host].name;

@@ -12,6 +12,7 @@
 #include <troupe/actors/driver.hpp>
 #include <troupe/actors/in_process_backend.hpp>
 #include <troupe/launcher/build_id.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -192,7 +193,8 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.block_memory = static_cast<std::uint64_t>(opts.effective.get(keys::storage_memory_limit));
       b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
-      b.kill_grace = opts.effective.get(keys::shutdown_grace);
+      b.shutdown_grace = opts.effective.get(keys::shutdown_grace);
+      b.kill_grace = opts.effective.get(keys::task_kill_grace);
       b.local = local;
       b.fetcher = fetcher;
       b.loggers = log->loggers();
@@ -214,7 +216,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.start.secret_file = secret_file;
       b.start.run_directory = directory->path();
       b.effective = opts.effective;
-      b.grace = opts.effective.get(keys::shutdown_grace);
+      b.grace = ending_time(opts.effective);
       return std::make_shared<process_backend>(std::move(b));
     };
   }
@@ -301,14 +303,12 @@ result<void> application::impl::start() {
 }
 
 void application::impl::stop() {
-  if (own_driver && jobs) {
-    const auto grace = opts.effective.get(keys::shutdown_grace);
-    static_cast<void>(jobs->stop("the session is over", grace + std::chrono::seconds{1}));
-  }
+  const auto grace = ending_time(opts.effective) + std::chrono::milliseconds{500};
+  if (own_driver && jobs) static_cast<void>(jobs->stop("the session is over", grace));
   if (jobs) jobs->close();
   if (own_driver && driver) caf::anon_send_exit(driver, caf::exit_reason::user_shutdown);
   driver = nullptr;
-  if (system && !await_actors(*system, opts.effective.get(keys::shutdown_grace) + std::chrono::seconds{1})) {
+  if (system && !await_actors(*system, grace)) {
     // A native task that does not end keeps its executor, and a system that goes before its actors takes the process
     // along. What is kept here ends with the process.
     static_cast<void>(system.release());

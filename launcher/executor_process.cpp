@@ -17,6 +17,7 @@
 
 #include <troupe/actors/executor.hpp>
 #include <troupe/launcher/build_id.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/launcher/process_log.hpp>
@@ -214,7 +215,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.loggers = log.loggers();
   executor.driver_timeout = s.get(keys::executor_driver_timeout);
   executor.request_timeout = s.get(keys::driver_request_timeout);
-  executor.kill_grace = s.get(keys::shutdown_grace);
+  executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;
   executor.runner.attempts_directory = *attempts_directory;
   executor.runner.stderr_file = stderr_file();
@@ -228,6 +229,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
     clean = all_ended;
     pthread_kill(main_thread, SIGUSR1);
   };
+  executor.runner.kill_grace = s.get(keys::task_kill_grace);
   auto actor = spawn_executor(system, std::move(executor));
 
   for (;;) {
@@ -246,8 +248,6 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   return *ended ? failed(*ended) : 0;
 }
 
-duration keeper_grace(const settings& s) { return s.get(keys::shutdown_grace) + std::chrono::milliseconds{500}; }
-
 int executor_main(int argc, char** argv) {
   if (argc != 4) {
     std::cerr << executor_argument << " is for Troupe's own use: start executors with `troupe node`\n";
@@ -263,7 +263,7 @@ int executor_main(int argc, char** argv) {
   keeping.liveness_fd = std::atoi(argv[3]);
   keeping.grace =
       document->effective.get(keys::executor_driver_timeout) + document->effective.get(keys::shutdown_grace);
-  keeping.end_grace = keeper_grace(document->effective);
+  keeping.end_grace = ending_time(document->effective);
   if (const auto code = keep(keeping)) return *code;
   std::string why;
   executor_run run;

@@ -39,10 +39,6 @@ struct executor_run {
   std::function<void(executor_id, const std::string& cluster_id)> on_admitted;
 };
 
-/// How long after TERM or INT the keeper of an executor lets it live: what its tasks are given, and a little to say
-/// goodbye.
-duration keeper_grace(const settings& s);
-
 /// Runs an executor in this process until it ends or SIGTERM or SIGINT comes: what `executor_main` does after it has
 /// read its file, and what `troupe node` does. Where `start` names no cluster, it joins the one that the driver proves
 /// to be. To be called below a keeper, before there is any other thread; blocks the signals that it waits for.

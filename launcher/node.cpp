@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <troupe/launcher/driver_session.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
@@ -84,7 +85,7 @@ result<executor_start> describe_executor(const node_description& node, const set
 
 int run_executor_node(const node_description& node, const settings& s) {
   keeper_options keeping;
-  keeping.end_grace = keeper_grace(s);
+  keeping.end_grace = ending_time(s);
   if (const auto code = keep(keeping)) return *code;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());
