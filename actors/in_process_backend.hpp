@@ -25,7 +25,8 @@ public:
     driver_actor driver;
     std::string cluster_id;
     std::shared_ptr<const session_secret> secret;
-    std::string directory; ///< for blocks and attempts
+    std::string directory;       ///< for attempts
+    std::string block_directory; ///< for blocks in files
     std::string build_id;
     std::uint64_t block_memory = 256ull << 20; ///< bytes per executor
     std::uint64_t max_inline_result = 1 << 20;

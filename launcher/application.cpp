@@ -20,6 +20,7 @@
 #include <troupe/launcher/process_backend.hpp>
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
@@ -30,6 +31,7 @@ namespace troupe {
 struct application::impl {
   options opts;
   std::optional<run_directory> directory;
+  std::optional<run_directory> storage;
   std::optional<process_log> log;
   std::unique_ptr<node_config> config;
   std::unique_ptr<caf::actor_system> system;
@@ -153,6 +155,11 @@ result<void> application::impl::start_driver(const master_address& master) {
   auto made = run_directory::create(base, session_id);
   if (!made) return made.error();
   directory.emplace(std::move(*made));
+  if (!opts.by_hand) {
+    auto made_for_blocks = make_storage_directory(s, session_id);
+    if (!made_for_blocks) return made_for_blocks.error();
+    storage = std::move(*made_for_blocks);
+  }
   open_log();
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = directory->path() + "/secret";
@@ -189,6 +196,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.cluster_id = cluster_id;
       b.secret = in_secret;
       b.directory = directory->path();
+      b.block_directory = storage ? storage->path() : directory->path();
       b.build_id = build_id();
       b.block_memory = static_cast<std::uint64_t>(opts.effective.get(keys::storage_memory_limit));
       b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
@@ -215,6 +223,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.start.cluster_id = cluster_id;
       b.start.secret_file = secret_file;
       b.start.run_directory = directory->path();
+      if (storage) b.start.storage_directory = storage->path();
       b.effective = opts.effective;
       b.grace = ending_time(opts.effective);
       return std::make_shared<process_backend>(std::move(b));
@@ -335,6 +344,7 @@ const std::string& application::cluster_id() const noexcept { return impl_->clus
 const std::string& application::session_id() const noexcept { return impl_->session_id; }
 const std::string& application::secret_file() const noexcept { return impl_->secret_file; }
 const std::string& application::directory() const noexcept { return impl_->directory->path(); }
+std::string application::storage_directory() const { return impl_->storage ? impl_->storage->path() : std::string{}; }
 const std::vector<std::string>& application::fake_resources() const noexcept { return impl_->fake; }
 std::int64_t application::cores() const noexcept { return impl_->cores; }
 

@@ -83,6 +83,8 @@ result<start_document> read_start_file(const std::string& path) {
       out.start.secret_file = value;
     } else if (key == "directory") {
       out.start.run_directory = value;
+    } else if (key == "storage") {
+      out.start.storage_directory = value;
     } else if (key == "info") {
       auto bytes = unhex(value);
       if (!bytes) return bytes.error();
@@ -135,9 +137,10 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
   if (!info) return info.error();
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return make_error(ec::io, "cannot write " + path + ": " + std::strerror(errno));
+  const auto storage = start.storage_directory.empty() ? "" : "\nstorage " + start.storage_directory;
   const auto text = "driver " + to_string(start.driver) + "\ncluster " + start.cluster_id + "\nsecret " +
-                    start.secret_file + "\ndirectory " + start.run_directory + "\ninfo " + hex(*info) + "\nsettings\n" +
-                    s.to_yaml();
+                    start.secret_file + "\ndirectory " + start.run_directory + storage + "\ninfo " + hex(*info) +
+                    "\nsettings\n" + s.to_yaml();
   const auto written = write(fd, text.data(), text.size());
   close(fd);
   if (written != static_cast<ssize_t>(text.size())) return make_error(ec::io, "cannot write " + path + ": disk full?");
@@ -157,6 +160,12 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   if (auto table = function_table::instance().check(); !table) return failed(table.error());
   auto directory = run_directory::join(start.run_directory);
   if (!directory) return failed(directory.error());
+  std::optional<run_directory> storage;
+  if (!start.storage_directory.empty()) {
+    auto joined = run_directory::join(start.storage_directory, keys::storage_directory.name);
+    if (!joined) return failed(joined.error());
+    storage = std::move(*joined);
+  }
   auto secret = session_secret::load(start.secret_file);
   if (!secret) return failed(secret.error());
   const process_log log{s, directory->path() + "/" + run.name + ".log", run.warn_on_stderr};
@@ -182,7 +191,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
 
-  auto blocks_directory = directory->subdirectory("blocks-" + run.name);
+  auto blocks_directory = (storage ? *storage : *directory).subdirectory("blocks-" + run.name);
   auto attempts_directory = directory->subdirectory("attempts-" + run.name);
   if (!blocks_directory) return failed(blocks_directory.error());
   if (!attempts_directory) return failed(attempts_directory.error());

@@ -18,8 +18,9 @@ struct executor_start {
   endpoint driver;
   std::string cluster_id;
   std::string secret_file;
-  std::string run_directory; ///< of the session, to join
-  executor_info info;        ///< profile, capacity with addresses, request, host
+  std::string run_directory;     ///< of the session, to join
+  std::string storage_directory; ///< of the session, to join; "": blocks are kept in the run directory
+  executor_info info;            ///< profile, capacity with addresses, request, host
 };
 
 /// The hidden first argument that makes a process of any Troupe program an executor.

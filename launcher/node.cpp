@@ -9,6 +9,7 @@
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
@@ -91,9 +92,13 @@ int run_executor_node(const node_description& node, const settings& s) {
   if (!start) return complain(start.error());
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
-  auto directory = run_directory::create(base, "executor-" + make_random_name());
+  const auto name = "executor-" + make_random_name();
+  auto directory = run_directory::create(base, name);
   if (!directory) return complain(directory.error());
   start->run_directory = directory->path();
+  const auto storage = make_storage_directory(s, name);
+  if (!storage) return complain(storage.error());
+  if (*storage) start->storage_directory = (*storage)->path();
   executor_run run;
   run.name = "executor";
   run.warn_on_stderr = true;

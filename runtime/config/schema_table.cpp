@@ -148,9 +148,11 @@ constexpr setting_schema entries[] = {
     path(keys::security_secret_file, all,
          "File of mode 0600 with the shared secret: a driver writes it where it is missing, its executors and clients "
          "read it; not set: one in the run directory."),
-    time(keys::shutdown_grace, "1s", 0, all, "How long processes may take to end before they are killed."),
-    path(keys::storage_directory, executor,
-         "Where an executor keeps blocks that exceed its memory limit; not set: in the run directory."),
+    time(keys::shutdown_grace, "1s", 0, all,
+         "How long a process may take to end, beside what its commands are granted, before it is killed."),
+    path(keys::storage_directory, all,
+         "Where an executor keeps blocks that exceed its memory limit, in a private directory that ends with the "
+         "session; not set: in the run directory."),
     memory(keys::storage_memory_limit, "256m", 0, executor,
            "Memory that an executor's blocks may take; what comes beyond goes to files."),
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
