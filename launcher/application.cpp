@@ -126,10 +126,10 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
+  d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
   d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));
   d.allocation.dynamic = s.get(keys::dynamic_allocation_enabled);
   d.allocation.idle_timeout = s.get(keys::dynamic_allocation_executor_idle_timeout);
-  d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
   d.allocation.launch_timeout = s.get(keys::dynamic_allocation_launch_timeout);
   d.allocation.retry_pause = s.get(keys::dynamic_allocation_retry_pause);
   d.allocation.max_executors = static_cast<std::uint32_t>(s.get(keys::dynamic_allocation_max_executors));

@@ -229,6 +229,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.attempts_directory = *attempts_directory;
   executor.runner.stderr_file = stderr_file();
   executor.runner.ordinals = apply_device_mask(info.capacity);
+  executor.runner.kill_grace = s.get(keys::task_kill_grace);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
   executor.info = std::move(info);
   if (run.on_admitted) executor.on_admitted = [&run, cluster_id](executor_id id) { run.on_admitted(id, cluster_id); };
@@ -238,7 +239,6 @@ int run_executor(const executor_start& start, const settings& s, const executor_
     clean = all_ended;
     pthread_kill(main_thread, SIGUSR1);
   };
-  executor.runner.kill_grace = s.get(keys::task_kill_grace);
   auto actor = spawn_executor(system, std::move(executor));
 
   for (;;) {

@@ -60,12 +60,13 @@ constexpr setting_schema family(pattern_key<std::string> k, setting_type type, s
 
 // Ordered by name. Sentences end with a full stop; the reference page prints them as they are.
 constexpr setting_schema entries[] = {
-    text(keys::app_name, "troupe", client, "Name of the application, as status pages and logs show it."),
+    text(keys::app_name, "troupe", driver,
+         "Name of the session that a driver or a cluster file starts: other commands show it and find it by it."),
     text(keys::driver_bind_address, "127.0.0.1", driver,
          "Address that the driver listens on; any other than loopback needs troupe.security.insecure."),
-    count(keys::driver_port, "0", 0, 65535, driver,
     memory(keys::driver_max_result_size, "1g", 1024, driver,
            "Most bytes of one job's results that may travel with the outcomes of its tasks; more fail it.", 4096 * mib),
+    count(keys::driver_port, "0", 0, 65535, driver,
           "Port that the driver listens on; 0 lets the system choose a free one."),
     time(keys::driver_request_timeout, "10s", ns_per_ms, all,
          "How long a request to another process may stay unanswered before it fails."),
