@@ -94,7 +94,8 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   b.described_by = "embedded_options::hosts";
   b.cluster_id = d.cluster_id;
   b.secret = secret;
-  b.directory = std::move(options.directory);
+  b.directory = options.directory;
+  b.block_directory = std::move(options.directory);
   b.block_memory = options.block_memory;
   b.max_inline_result = options.max_inline_result;
   b.local = local;

@@ -190,7 +190,7 @@ void executor_state::leave(executor_pointer self, error why) {
   if (now_in != phase::active) return finish(self, std::move(why));
   transition("executor", now_in, phase::leaving);
   const auto over = [this, self, why] { finish(self, why); };
-  ask(self, config.driver, config.kill_grace,
+  ask(self, config.driver, config.shutdown_grace,
       box(goodbye{core->info().executor, core->info().epoch, why ? why.message : "it was asked to end"}))
       .then([over](const boxed<acknowledged>&) { over(); }, [over](const caf::error&) { over(); });
 }
@@ -205,7 +205,7 @@ void executor_state::finish(executor_pointer self, error why) {
   reason = std::move(why);
   // Waiting for tasks to end takes a while and an actor must not wait.
   ending = std::thread{[this, me = executor_actor{self}] {
-    clean = !runner || runner->shutdown(config.kill_grace);
+    clean = !runner || runner->shutdown(config.shutdown_grace);
     ended = true;
     tell_as(me, me, tick{});
   }};

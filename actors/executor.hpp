@@ -28,7 +28,7 @@ struct executor_config {
   duration driver_timeout = std::chrono::seconds{3}; ///< it ends when the driver has been out of reach so long
   duration request_timeout = std::chrono::seconds{10};
   duration tick_interval = std::chrono::milliseconds{100};
-  duration kill_grace = std::chrono::seconds{1};
+  duration shutdown_grace = std::chrono::seconds{1}; ///< for what still runs when it ends
   /// Called once, in the actor, when it was admitted under this id.
   std::function<void(executor_id)> on_admitted;
   /// Called once, in the actor, when nothing of it runs any more: ec::none after an orderly stop. `clean` is false when

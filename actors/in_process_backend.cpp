@@ -52,7 +52,7 @@ void in_process_backend::start(const executor_order& order) {
   auto place = carving_.place(order.request, order.shape.profile);
   if (!place) return refuse(place.error().message);
   const auto name = "executor-" + std::to_string(order.request.value);
-  const auto blocks_directory = options_.directory + "/blocks-" + name;
+  const auto blocks_directory = options_.block_directory + "/blocks-" + name;
   const auto attempts_directory = options_.directory + "/attempts-" + name;
   for (const auto& path : {blocks_directory, attempts_directory})
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
@@ -66,10 +66,11 @@ void in_process_backend::start(const executor_order& order) {
   config.blocks = blocks;
   config.loggers = options_.loggers;
   config.driver_timeout = options_.driver_timeout;
-  config.kill_grace = options_.kill_grace;
+  config.shutdown_grace = options_.shutdown_grace;
   config.runner.shuffles = options_.fetcher.get();
   config.runner.attempts_directory = attempts_directory;
   config.runner.max_inline_result = options_.max_inline_result;
+  config.runner.kill_grace = options_.kill_grace;
   config.info.request = order.request;
   config.info.epoch = make_incarnation();
   config.info.host = carving_.hosts()[place->host].name;
@@ -111,7 +112,7 @@ void in_process_backend::reap() {
     children_.erase(it);
     std::error_code ignored;
     const auto name = "executor-" + std::to_string(request.value);
-    std::filesystem::remove_all(options_.directory + "/blocks-" + name, ignored);
+    std::filesystem::remove_all(options_.block_directory + "/blocks-" + name, ignored);
     std::filesystem::remove_all(options_.directory + "/attempts-" + name, ignored);
   }
 }

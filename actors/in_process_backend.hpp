@@ -25,14 +25,16 @@ public:
     driver_actor driver;
     std::string cluster_id;
     std::shared_ptr<const session_secret> secret;
-    std::string directory; ///< for blocks and attempts
+    std::string directory;       ///< for attempts
+    std::string block_directory; ///< for blocks in files
     std::string build_id;
     std::uint64_t block_memory = 256ull << 20; ///< bytes per executor
     std::uint64_t max_inline_result = 1 << 20;
     duration driver_timeout = std::chrono::seconds{3};
-    duration kill_grace = std::chrono::seconds{1};
-    std::shared_ptr<local_blocks> local;   ///< where executors of this process find each other's blocks
-    std::shared_ptr<block_client> fetcher; ///< reads shuffles
+    duration shutdown_grace = std::chrono::seconds{1};
+    duration kill_grace = std::chrono::milliseconds{500}; ///< of commands
+    std::shared_ptr<local_blocks> local;                  ///< where executors of this process find each other's blocks
+    std::shared_ptr<block_client> fetcher;                ///< reads shuffles
     logger_source loggers = silent_loggers();
   };
   /// `system` outlives it.

@@ -12,6 +12,7 @@
 #include <troupe/actors/driver.hpp>
 #include <troupe/actors/in_process_backend.hpp>
 #include <troupe/launcher/build_id.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -19,6 +20,7 @@
 #include <troupe/launcher/process_backend.hpp>
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
@@ -29,6 +31,7 @@ namespace troupe {
 struct application::impl {
   options opts;
   std::optional<run_directory> directory;
+  std::optional<run_directory> storage;
   std::optional<process_log> log;
   std::unique_ptr<node_config> config;
   std::unique_ptr<caf::actor_system> system;
@@ -123,6 +126,7 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
+  d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
   d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));
   d.allocation.dynamic = s.get(keys::dynamic_allocation_enabled);
   d.allocation.idle_timeout = s.get(keys::dynamic_allocation_executor_idle_timeout);
@@ -151,6 +155,11 @@ result<void> application::impl::start_driver(const master_address& master) {
   auto made = run_directory::create(base, session_id);
   if (!made) return made.error();
   directory.emplace(std::move(*made));
+  if (!opts.by_hand) {
+    auto made_for_blocks = make_storage_directory(s, session_id);
+    if (!made_for_blocks) return made_for_blocks.error();
+    storage = std::move(*made_for_blocks);
+  }
   open_log();
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = directory->path() + "/secret";
@@ -187,11 +196,13 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.cluster_id = cluster_id;
       b.secret = in_secret;
       b.directory = directory->path();
+      b.block_directory = storage ? storage->path() : directory->path();
       b.build_id = build_id();
       b.block_memory = static_cast<std::uint64_t>(opts.effective.get(keys::storage_memory_limit));
       b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
-      b.kill_grace = opts.effective.get(keys::shutdown_grace);
+      b.shutdown_grace = opts.effective.get(keys::shutdown_grace);
+      b.kill_grace = opts.effective.get(keys::task_kill_grace);
       b.local = local;
       b.fetcher = fetcher;
       b.loggers = log->loggers();
@@ -212,8 +223,9 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.start.cluster_id = cluster_id;
       b.start.secret_file = secret_file;
       b.start.run_directory = directory->path();
+      if (storage) b.start.storage_directory = storage->path();
       b.effective = opts.effective;
-      b.grace = opts.effective.get(keys::shutdown_grace);
+      b.grace = ending_time(opts.effective);
       return std::make_shared<process_backend>(std::move(b));
     };
   }
@@ -300,14 +312,12 @@ result<void> application::impl::start() {
 }
 
 void application::impl::stop() {
-  if (own_driver && jobs) {
-    const auto grace = opts.effective.get(keys::shutdown_grace);
-    static_cast<void>(jobs->stop("the session is over", grace + std::chrono::seconds{1}));
-  }
+  const auto grace = ending_time(opts.effective) + std::chrono::milliseconds{500};
+  if (own_driver && jobs) static_cast<void>(jobs->stop("the session is over", grace));
   if (jobs) jobs->close();
   if (own_driver && driver) caf::anon_send_exit(driver, caf::exit_reason::user_shutdown);
   driver = nullptr;
-  if (system && !await_actors(*system, opts.effective.get(keys::shutdown_grace) + std::chrono::seconds{1})) {
+  if (system && !await_actors(*system, grace)) {
     // A native task that does not end keeps its executor, and a system that goes before its actors takes the process
     // along. What is kept here ends with the process.
     static_cast<void>(system.release());
@@ -334,6 +344,7 @@ const std::string& application::cluster_id() const noexcept { return impl_->clus
 const std::string& application::session_id() const noexcept { return impl_->session_id; }
 const std::string& application::secret_file() const noexcept { return impl_->secret_file; }
 const std::string& application::directory() const noexcept { return impl_->directory->path(); }
+std::string application::storage_directory() const { return impl_->storage ? impl_->storage->path() : std::string{}; }
 const std::vector<std::string>& application::fake_resources() const noexcept { return impl_->fake; }
 std::int64_t application::cores() const noexcept { return impl_->cores; }
 

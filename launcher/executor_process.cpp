@@ -17,6 +17,7 @@
 
 #include <troupe/actors/executor.hpp>
 #include <troupe/launcher/build_id.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/launcher/process_log.hpp>
@@ -79,6 +80,8 @@ result<start_document> read_start_file(const std::string& path) {
       out.start.secret_file = value;
     } else if (key == "directory") {
       out.start.run_directory = value;
+    } else if (key == "storage") {
+      out.start.storage_directory = value;
     } else if (key == "info") {
       auto bytes = unhex(value);
       if (!bytes) return bytes.error();
@@ -131,9 +134,10 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
   if (!info) return info.error();
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return make_error(ec::io, "cannot write " + path + ": " + std::strerror(errno));
+  const auto storage = start.storage_directory.empty() ? "" : "\nstorage " + start.storage_directory;
   const auto text = "driver " + to_string(start.driver) + "\ncluster " + start.cluster_id + "\nsecret " +
-                    start.secret_file + "\ndirectory " + start.run_directory + "\ninfo " + hex(*info) + "\nsettings\n" +
-                    s.to_yaml();
+                    start.secret_file + "\ndirectory " + start.run_directory + storage + "\ninfo " + hex(*info) +
+                    "\nsettings\n" + s.to_yaml();
   const auto written = write(fd, text.data(), text.size());
   close(fd);
   if (written != static_cast<ssize_t>(text.size())) return make_error(ec::io, "cannot write " + path + ": disk full?");
@@ -153,6 +157,12 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   if (auto table = function_table::instance().check(); !table) return failed(table.error());
   auto directory = run_directory::join(start.run_directory);
   if (!directory) return failed(directory.error());
+  std::optional<run_directory> storage;
+  if (!start.storage_directory.empty()) {
+    auto joined = run_directory::join(start.storage_directory, keys::storage_directory.name);
+    if (!joined) return failed(joined.error());
+    storage = std::move(*joined);
+  }
   auto secret = session_secret::load(start.secret_file);
   if (!secret) return failed(secret.error());
   const process_log log{s, directory->path() + "/" + run.name + ".log", run.warn_on_stderr};
@@ -178,7 +188,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
 
-  auto blocks_directory = directory->subdirectory("blocks-" + run.name);
+  auto blocks_directory = (storage ? *storage : *directory).subdirectory("blocks-" + run.name);
   auto attempts_directory = directory->subdirectory("attempts-" + run.name);
   if (!blocks_directory) return failed(blocks_directory.error());
   if (!attempts_directory) return failed(attempts_directory.error());
@@ -211,11 +221,12 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.loggers = log.loggers();
   executor.driver_timeout = s.get(keys::executor_driver_timeout);
   executor.request_timeout = s.get(keys::driver_request_timeout);
-  executor.kill_grace = s.get(keys::shutdown_grace);
+  executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;
   executor.runner.attempts_directory = *attempts_directory;
   executor.runner.stderr_file = stderr_file();
   executor.runner.ordinals = apply_device_mask(info.capacity);
+  executor.runner.kill_grace = s.get(keys::task_kill_grace);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
   executor.info = std::move(info);
   if (run.on_admitted) executor.on_admitted = [&run, cluster_id](executor_id id) { run.on_admitted(id, cluster_id); };
@@ -243,8 +254,6 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   return *ended ? failed(*ended) : 0;
 }
 
-duration keeper_grace(const settings& s) { return s.get(keys::shutdown_grace) + std::chrono::milliseconds{500}; }
-
 int executor_main(int argc, char** argv, bool native) {
   if (argc != 4) {
     std::cerr << executor_argument << " is for Troupe's own use: start executors with `troupe node`\n";
@@ -260,7 +269,7 @@ int executor_main(int argc, char** argv, bool native) {
   keeping.liveness_fd = std::atoi(argv[3]);
   keeping.grace =
       document->effective.get(keys::executor_driver_timeout) + document->effective.get(keys::shutdown_grace);
-  keeping.end_grace = keeper_grace(document->effective);
+  keeping.end_grace = ending_time(document->effective);
   if (const auto code = keep(keeping)) return *code;
   std::string why;
   executor_run run;

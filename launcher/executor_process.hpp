@@ -18,8 +18,9 @@ struct executor_start {
   endpoint driver;
   std::string cluster_id;
   std::string secret_file;
-  std::string run_directory; ///< of the session, to join
-  executor_info info;        ///< profile, capacity with addresses, request, host
+  std::string run_directory;     ///< of the session, to join
+  std::string storage_directory; ///< of the session, to join; "": blocks are kept in the run directory
+  executor_info info;            ///< profile, capacity with addresses, request, host
 };
 
 /// The hidden first argument that makes a process of any Troupe program an executor.
@@ -41,10 +42,6 @@ struct executor_run {
   bool native =
       true; ///< false: this is the plain `troupe` program, which has commands to run and no functions of a user
 };
-
-/// How long after TERM or INT the keeper of an executor lets it live: what its tasks are given, and a little to say
-/// goodbye.
-duration keeper_grace(const settings& s);
 
 /// Runs an executor in this process until it ends or SIGTERM or SIGINT comes: what `executor_main` does after it has
 /// read its file, and what `troupe node` does. Where `start` names no cluster, it joins the one that the driver proves

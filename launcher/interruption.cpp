@@ -55,7 +55,7 @@ void interruption::watch() {
     std::thread calling{[handler] {
       if (handler) handler();
     }};
-    const auto limit = grace_ + std::chrono::milliseconds{900};
+    const auto limit = grace_ + std::chrono::milliseconds{400};
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
     const timespec wait{seconds.count(), (limit - seconds).count()};
     do signal = sigtimedwait(&set, nullptr, &wait);

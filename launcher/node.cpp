@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <troupe/launcher/driver_session.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
@@ -84,15 +86,19 @@ result<executor_start> describe_executor(const node_description& node, const set
 
 int run_executor_node(const node_description& node, const settings& s, bool native) {
   keeper_options keeping;
-  keeping.end_grace = keeper_grace(s);
+  keeping.end_grace = ending_time(s);
   if (const auto code = keep(keeping)) return *code;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
-  auto directory = run_directory::create(base, "executor-" + make_random_name());
+  const auto name = "executor-" + make_random_name();
+  auto directory = run_directory::create(base, name);
   if (!directory) return complain(directory.error());
   start->run_directory = directory->path();
+  const auto storage = make_storage_directory(s, name);
+  if (!storage) return complain(storage.error());
+  if (*storage) start->storage_directory = (*storage)->path();
   executor_run run;
   run.name = "executor";
   run.native = native;

@@ -39,7 +39,7 @@ process_backend::process_backend(options opts)
 
 process_backend::~process_backend() {
   converge({});
-  const auto deadline = now() + options_.grace + std::chrono::seconds{3};
+  const auto deadline = now() + options_.grace + std::chrono::milliseconds{2500};
   for (;;) {
     reap();
     if (children_.empty()) break;
@@ -133,7 +133,7 @@ void process_backend::stop(request_id, child& c) {
   if (c.stopping) return;
   c.stopping = true;
   // Before that its keeper has ended it in order, with all that it had started.
-  c.kill_at = now() + options_.grace + std::chrono::seconds{2};
+  c.kill_at = now() + options_.grace + std::chrono::milliseconds{1500};
   kill(c.pid, SIGTERM);
 }
 

@@ -26,7 +26,7 @@ public:
     std::string program;      ///< absolute path of the executable that is started
     executor_start start;     ///< common part: driver, cluster, secret, directory
     settings effective;
-    duration grace = std::chrono::seconds{1}; ///< between TERM and KILL
+    duration grace = std::chrono::milliseconds{1500}; ///< that executors may take to end after TERM
   };
   explicit process_backend(options opts);
   /// Ends every process that is left: TERM, then KILL after the grace.

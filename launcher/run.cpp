@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <troupe/launcher/application.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/node.hpp>
@@ -43,7 +44,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   const auto& s = parsed->effective;
   if (parsed->node) return run_node(parsed->node->what, s, parsed->node->file, true);
   session_guard guard;
-  interruption stop{s.get(keys::shutdown_grace)};
+  interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
   application::options opts;
   opts.effective = s;
@@ -51,7 +52,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  guard.watch((*app)->directory());
+  guard.watch((*app)->directory(), (*app)->storage_directory());
   const auto jobs = (*app)->jobs();
   stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
 

@@ -18,17 +18,18 @@ namespace fs = std::filesystem;
 constexpr const char* lock_name = "lock";
 constexpr const char* unfinished_prefix = ".new-";
 
-error failed(const std::string& what, const std::string& path) {
-  return make_error(ec::io, "cannot " + what + " " + path + ": " + std::strerror(errno) + " (troupe.run-directory)");
+error failed(const std::string& what, const std::string& path, std::string_view setting) {
+  return make_error(ec::io,
+                    "cannot " + what + " " + path + ": " + std::strerror(errno) + " (" + std::string{setting} + ")");
 }
 
-result<void> make_private(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path);
+result<void> make_private(const std::string& path, std::string_view setting) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path, setting);
   struct stat s {};
-  if (lstat(path.c_str(), &s) != 0) return failed("look at", path);
+  if (lstat(path.c_str(), &s) != 0) return failed("look at", path, setting);
   if (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0)
-    return make_error(ec::io, path + " must be a directory of this user that nobody else may enter (mode 0700): set "
-                                     "troupe.run-directory to another place");
+    return make_error(ec::io, path + " must be a directory of this user that nobody else may enter (mode 0700): set " +
+                                  std::string{setting} + " to another place");
   return {};
 }
 
@@ -45,33 +46,34 @@ std::string run_directory::base_of(const std::string& configured) {
   return "/tmp/troupe-" + std::to_string(geteuid());
 }
 
-result<run_directory> run_directory::create(const std::string& base, const std::string& name) {
+result<run_directory> run_directory::create(const std::string& base, const std::string& name,
+                                            std::string_view setting) {
   std::error_code ignored;
   if (const auto parent = fs::path{base}.parent_path(); !parent.empty()) fs::create_directories(parent, ignored);
-  if (auto made = make_private(base); !made) return made.error();
+  if (auto made = make_private(base, setting); !made) return made.error();
   // Under its own name only once it is held: a sweep in between would take it for an abandoned one.
   const auto unfinished = base + "/" + unfinished_prefix + name;
   const auto path = base + "/" + name;
-  if (mkdir(unfinished.c_str(), 0700) != 0) return failed("make directory", unfinished);
+  if (mkdir(unfinished.c_str(), 0700) != 0) return failed("make directory", unfinished, setting);
   const int lock = open_lock(unfinished, O_RDWR | O_CREAT | O_EXCL);
   if (lock < 0 || flock(lock, LOCK_SH) != 0 || rename(unfinished.c_str(), path.c_str()) != 0) {
-    const auto why = failed("set up", path);
+    const auto why = failed("set up", path, setting);
     if (lock >= 0) close(lock);
     fs::remove_all(unfinished, ignored);
     return why;
   }
-  return run_directory{path, lock};
+  return run_directory{path, lock, setting};
 }
 
-result<run_directory> run_directory::join(const std::string& path) {
+result<run_directory> run_directory::join(const std::string& path, std::string_view setting) {
   const int lock = open_lock(path, O_RDWR);
-  if (lock < 0) return failed("open the lock of", path);
+  if (lock < 0) return failed("open the lock of", path, setting);
   if (flock(lock, LOCK_SH | LOCK_NB) != 0) {
-    const auto why = failed("hold", path);
+    const auto why = failed("hold", path, setting);
     close(lock);
     return why;
   }
-  return run_directory{path, lock};
+  return run_directory{path, lock, setting};
 }
 
 void run_directory::sweep(const std::string& base) {
@@ -86,12 +88,13 @@ void run_directory::sweep(const std::string& base) {
 }
 
 run_directory::run_directory(run_directory&& other) noexcept
-  : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+  : path_(std::move(other.path_)), setting_(other.setting_), lock_(std::exchange(other.lock_, -1)) {}
 
 run_directory& run_directory::operator=(run_directory&& other) noexcept {
   if (this != &other) {
     release();
     path_ = std::move(other.path_);
+    setting_ = other.setting_;
     lock_ = std::exchange(other.lock_, -1);
   }
   return *this;
@@ -109,7 +112,7 @@ void run_directory::release() noexcept {
 
 result<std::string> run_directory::subdirectory(const std::string& name) const {
   const auto path = path_ + "/" + name;
-  if (auto made = make_private(path); !made) return made.error();
+  if (auto made = make_private(path, setting_); !made) return made.error();
   return path;
 }
 

@@ -4,7 +4,9 @@
 /// of the session; the last one to leave removes it, and what was left behind is swept by the user's next command.
 
 #include <string>
+#include <string_view>
 
+#include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -12,10 +14,11 @@ namespace troupe {
 class run_directory {
 public:
   /// Makes `<base>/<name>` and holds it. `base` is made with mode 0700 where it is missing, and refused where it
-  /// belongs to another user or others may enter it.
-  static result<run_directory> create(const std::string& base, const std::string& name);
+  /// belongs to another user or others may enter it. `setting` is the key that errors name; it lives for ever.
+  static result<run_directory> create(const std::string& base, const std::string& name,
+                                      std::string_view setting = keys::run_directory.name);
   /// Holds one that another process of the session made.
-  static result<run_directory> join(const std::string& path);
+  static result<run_directory> join(const std::string& path, std::string_view setting = keys::run_directory.name);
   /// Removes directories below `base` that nobody holds any more.
   static void sweep(const std::string& base);
   /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
@@ -31,10 +34,12 @@ public:
   result<std::string> subdirectory(const std::string& name) const;
 
 private:
-  run_directory(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  run_directory(std::string path, int lock, std::string_view setting)
+    : path_(std::move(path)), setting_(setting), lock_(lock) {}
   void release() noexcept;
 
   std::string path_;
+  std::string_view setting_;
   int lock_ = -1;
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The last byte of an ordered end. A path never holds it.
+/// The last byte of an ordered end, and between two paths. A path never holds it.
 constexpr char done = '\0';
 /// A process that is being started shows its environment a moment later: looked for again so often, 20 ms apart.
 constexpr int looks = 10;
@@ -50,17 +50,20 @@ bool is_attempt_below(const fs::path& process, std::string_view directory) {
   constexpr int kept = 3;
   if (pipe != kept) dup2(pipe, kept);
   close_range(kept + 1, ~0u, 0);
-  std::string directory;
+  std::string directories;
   for (;;) {
     char buffer[512];
     const auto n = read(kept, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
-    directory.append(buffer, static_cast<std::size_t>(n));
+    directories.append(buffer, static_cast<std::size_t>(n));
   }
-  if (directory.empty() || directory.back() == done) _exit(0);
-  kill_attempts_below(directory);
-  run_directory::sweep(fs::path{directory}.parent_path().string());
+  if (directories.empty() || directories.back() == done) _exit(0);
+  const auto border = directories.find(done);
+  const auto run = directories.substr(0, border);
+  kill_attempts_below(run);
+  run_directory::sweep(fs::path{run}.parent_path().string());
+  if (border != directories.npos) run_directory::sweep(fs::path{directories.substr(border + 1)}.parent_path().string());
   _exit(0);
 }
 
@@ -105,8 +108,9 @@ session_guard::~session_guard() {
   while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
-void session_guard::watch(const std::string& run_directory) {
-  if (pipe_ >= 0) static_cast<void>(!write(pipe_, run_directory.data(), run_directory.size()));
+void session_guard::watch(const std::string& run_directory, const std::string& storage_directory) {
+  const auto all = storage_directory.empty() ? run_directory : run_directory + done + storage_directory;
+  if (pipe_ >= 0) static_cast<void>(!write(pipe_, all.data(), all.size()));
 }
 
 } // namespace troupe

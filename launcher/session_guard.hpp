@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// A process that outlives this one for as long as it takes to clear up after it: when this process ends without having
-/// ended its session, as by kill -9, whatever commands it had started itself are killed, and its run directory is
+/// ended its session, as by kill -9, whatever commands it had started itself are killed, and its directories are
 /// removed. (Executor processes have keepers of their own.) To be made before there is any other thread.
 class session_guard {
 public:
@@ -18,8 +18,8 @@ public:
   session_guard(const session_guard&) = delete;
   session_guard& operator=(const session_guard&) = delete;
 
-  /// Names what is to be guarded. Once.
-  void watch(const std::string& run_directory);
+  /// Names what is to be guarded. Once. `storage_directory` may be "".
+  void watch(const std::string& run_directory, const std::string& storage_directory);
 
 private:
   pid_t pid_ = -1;

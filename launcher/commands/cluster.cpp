@@ -6,6 +6,7 @@
 #include <troupe/launcher/commands/cluster_choice.hpp>
 #include <troupe/launcher/commands/json_output.hpp>
 #include <troupe/launcher/driver_session.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/node.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
@@ -83,11 +84,10 @@ int cluster_down(const cluster_flags& flags) {
                                "the driver at " + cluster->effective.get(keys::master) +
                                    " was not started by you on this machine: end it where it was started"));
   const auto& session = *cluster->record;
-  const auto grace = cluster->effective.get(keys::shutdown_grace);
   // By signal, since a driver that hangs does not listen to messages.
   kill(session.pid, SIGTERM);
   bool forced = false;
-  if (!wait_for_end(session, 3 * grace + std::chrono::seconds{3})) {
+  if (!wait_for_end(session, 3 * ending_time(cluster->effective) + std::chrono::milliseconds{1500})) {
     forced = true;
     kill(session.pid, SIGKILL);
     wait_for_end(session, std::chrono::seconds{5});

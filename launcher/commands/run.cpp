@@ -4,6 +4,7 @@
 
 #include <troupe/launcher/commands/cluster_choice.hpp>
 #include <troupe/launcher/commands/json_output.hpp>
+#include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/progress_display.hpp>
 #include <troupe/launcher/run_directory.hpp>
@@ -45,7 +46,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   if (!job) return complain(job.error());
 
   session_guard guard;
-  interruption stop{s.get(keys::shutdown_grace)};
+  interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
   application::options opts;
   opts.effective = s;
@@ -53,7 +54,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  guard.watch((*app)->directory());
+  guard.watch((*app)->directory(), (*app)->storage_directory());
   const auto jobs = (*app)->jobs();
   stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
 

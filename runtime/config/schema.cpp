@@ -173,7 +173,8 @@ std::string describe_values(const setting_schema& entry) {
   case setting_type::count:
     return "a whole number from " + least + " to " + limit_text(entry, entry.most) + ", without leading zeros";
   case setting_type::memory:
-    return "a memory size such as 512m or 2g" + (entry.least > 0 ? ", at least " + least : std::string{});
+    return "a memory size such as 512m or 2g" + (entry.least > 0 ? ", at least " + least : std::string{}) +
+           (entry.most < most_memory ? ", at most " + limit_text(entry, entry.most) : std::string{});
   case setting_type::time:
     return "a time such as 500ms, 10s or 5min, " + (entry.least > 0 ? "from " + least : std::string{"0"}) + " to " +
            limit_text(entry, entry.most);

@@ -40,6 +40,9 @@ std::string_view to_string(setting_reader reader) noexcept;
 
 using setting_value = std::variant<bool, std::int64_t, duration, share, std::string, std::vector<std::string>>;
 
+/// Largest memory size that a setting may have: sums of many of them do not overflow.
+inline constexpr std::int64_t most_memory = std::int64_t{1} << 60;
+
 /// One key, or one family of keys.
 struct setting_schema {
   std::string_view name;          ///< `troupe.…`, kebab-case; a family has one part in `<…>`

@@ -12,7 +12,6 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 constexpr std::int64_t ns_per_day = 86'400 * ns_per_s;
 constexpr std::int64_t mib = 1 << 20;
-constexpr std::int64_t most_memory = std::int64_t{1} << 60;
 constexpr std::string_view log_levels = "trace|debug|info|warn|error|off";
 
 // One function per type, so that a key's C++ type and its entry cannot disagree.
@@ -24,8 +23,8 @@ constexpr setting_schema count(key<std::int64_t> k, std::string_view value, std:
   return {k.name, setting_type::count, value, {}, {}, least, most, who, text};
 }
 constexpr setting_schema memory(key<std::int64_t> k, std::string_view value, std::int64_t least, setting_reader who,
-                                std::string_view text) {
-  return {k.name, setting_type::memory, value, {}, {}, least, most_memory, who, text};
+                                std::string_view text, std::int64_t most = most_memory) {
+  return {k.name, setting_type::memory, value, {}, {}, least, most, who, text};
 }
 constexpr setting_schema time(key<duration> k, std::string_view value, std::int64_t least, setting_reader who,
                               std::string_view text) {
@@ -61,9 +60,12 @@ constexpr setting_schema family(pattern_key<std::string> k, setting_type type, s
 
 // Ordered by name. Sentences end with a full stop; the reference page prints them as they are.
 constexpr setting_schema entries[] = {
-    text(keys::app_name, "troupe", client, "Name of the application, as status pages and logs show it."),
+    text(keys::app_name, "troupe", driver,
+         "Name of the session that a driver or a cluster file starts: other commands show it and find it by it."),
     text(keys::driver_bind_address, "127.0.0.1", driver,
          "Address that the driver listens on; any other than loopback needs troupe.security.insecure."),
+    memory(keys::driver_max_result_size, "1g", 1024, driver,
+           "Most bytes of one job's results that may travel with the outcomes of its tasks; more fail it.", 4096 * mib),
     count(keys::driver_port, "0", 0, 65535, driver,
           "Port that the driver listens on; 0 lets the system choose a free one."),
     time(keys::driver_request_timeout, "10s", ns_per_ms, all,
@@ -147,13 +149,15 @@ constexpr setting_schema entries[] = {
     path(keys::security_secret_file, all,
          "File of mode 0600 with the shared secret: a driver writes it where it is missing, its executors and clients "
          "read it; not set: one in the run directory."),
-    time(keys::shutdown_grace, "1s", 0, all, "How long processes may take to end before they are killed."),
-    path(keys::storage_directory, executor,
-         "Where an executor keeps blocks that exceed its memory limit; not set: in the run directory."),
+    time(keys::shutdown_grace, "1s", 0, all,
+         "How long a process may take to end, beside what its commands are granted, before it is killed."),
+    path(keys::storage_directory, all,
+         "Where an executor keeps blocks that exceed its memory limit, in a private directory that ends with the "
+         "session; not set: in the run directory."),
     memory(keys::storage_memory_limit, "256m", 0, executor,
            "Memory that an executor's blocks may take; what comes beyond goes to files."),
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
-    time(keys::task_kill_grace, "500ms", 0, executor, "Time between SIGTERM and SIGKILL when a command is ended."),
+    time(keys::task_kill_grace, "500ms", 0, all, "Time between SIGTERM and SIGKILL when a command is ended."),
     count(keys::task_max_failures, "4", 1, 10'000, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),

@@ -156,7 +156,7 @@ protected:
     config.blocks = std::make_shared<block_store>(block_store::options{files.path(), 1 << 20});
     config.runner.attempts_directory = files.path();
     config.driver_timeout = 400ms;
-    config.kill_grace = 500ms;
+    config.shutdown_grace = 500ms;
     config.tick_interval = 10ms;
     config.on_admitted = [this](executor_id id) { admitted_as = id.value; };
     config.on_end = [this](const error& why, bool clean) {

@@ -1,11 +1,9 @@
 // What a setting changes, seen from outside: each test sets keys and looks at what is different for it.
 
-#include <algorithm>
-#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,13 +15,16 @@
 
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/process_log.hpp>
+#include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/tests/support/test_cluster.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
+#include <troupe/tests/system/roles.hpp>
+#include <troupe/tests/system/settings_support.hpp>
 
 namespace troupe::system_tests {
 namespace {
 
-using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -31,29 +32,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 namespace fs = std::filesystem;
-
-settings settings_of(const std::vector<std::string>& assignments) {
-  settings_builder builder{"/"};
-  for (const auto& assignment : assignments)
-    if (auto added = builder.add_argument(assignment); !added) throw std::runtime_error(added.error().message);
-  auto built = builder.build();
-  if (!built) throw std::runtime_error(built.error().message);
-  return *built;
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in{path};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string script(const testing::temporary_directory& folder, const std::string& text) {
-  const auto path = folder.path() + "/script";
-  std::ofstream{path} << "#!/bin/sh\n" << text << '\n';
-  fs::permissions(path, fs::perms::owner_all);
-  return path;
-}
 
 std::string make_text(std::int64_t size) { return std::string(static_cast<std::size_t>(size), 'x'); }
 constexpr auto text_task = task<"settings-text", make_text>;
@@ -67,6 +45,25 @@ job_end end_of_text_job(const test_cluster& cluster, std::int64_t size) {
   const auto id = jobs.submit(std::make_shared<const job_spec>(j.build(options.jobs, 0)));
   if (!id) throw std::runtime_error(id.error().message);
   return jobs.wait(*id);
+}
+
+/// Bytes of block files below a directory.
+std::uintmax_t bytes_of_blocks(const std::string& directory) {
+  std::uintmax_t bytes = 0;
+  std::error_code ec;
+  for (const auto& entry : fs::recursive_directory_iterator{directory, ec})
+    if (entry.path().string().find("/blocks-") != std::string::npos && entry.is_regular_file())
+      bytes += entry.file_size();
+  return bytes;
+}
+
+/// Names of all files below a directory, which may be going at this moment.
+std::vector<std::string> files_below(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code gone;
+  for (fs::recursive_directory_iterator it{directory, gone}, end; !gone && it != end; it.increment(gone))
+    if (std::error_code ignored; !it->is_directory(ignored)) files.push_back(it->path().string());
+  return files;
 }
 
 // -- executors of the default profile
@@ -176,6 +173,81 @@ TEST(settings_in_effect, the_run_directory_stands_where_it_is_wanted) {
   EXPECT_TRUE(!fs::exists(folder.path() + "/here") || fs::is_empty(folder.path() + "/here"));
 }
 
+/// Blocks in files of executors in this process, and of processes.
+class blocks_elsewhere : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(masters, blocks_elsewhere, ::testing::Values("local[2]", "local-cluster[1,1,1g]"),
+                         [](const auto& at) { return std::string{at.index == 0 ? "in_process" : "processes"}; });
+
+TEST_P(blocks_elsewhere, are_kept_where_they_are_wanted_until_the_session_ends) {
+  testing::temporary_directory folder;
+  test_cluster cluster{{.master = GetParam(),
+                        .conf = {"troupe.storage.directory=" + folder.path(), "troupe.storage.memory-limit=0",
+                                 "troupe.task.max-inline-result=1k"}}};
+  const auto end = end_of_text_job(cluster, 5000);
+  ASSERT_TRUE(end.results) << end.failure.message;
+  EXPECT_GE(bytes_of_blocks(folder.path()), 5000u);
+  EXPECT_EQ(bytes_of_blocks(cluster.app().directory()), 0u);
+  EXPECT_TRUE(cluster.jobs().fetch(end.results->elsewhere.at(0)));
+  for (const auto& e : cluster.executors())
+    if (!e.status.info.in_process) cluster.kill(e); // its own files are left to the session
+  cluster.check_clean();
+  EXPECT_THAT(files_below(folder.path()), IsEmpty());
+}
+
+TEST_P(blocks_elsewhere, do_not_outlive_a_program_that_was_killed) {
+  const rendezvous meeting;
+  testing::temporary_directory folder;
+  const auto blocks = folder.path() + "/blocks";
+  meeting.open("map");
+  role_process program{"waiting-client",
+                       {meeting.directory(), "--master", GetParam(), "--conf",
+                        "troupe.run-directory=" + folder.path() + "/run", "--conf",
+                        "troupe.storage.directory=" + blocks, "--conf", "troupe.storage.memory-limit=0"}};
+  meeting.await("reduce");
+  EXPECT_GT(bytes_of_blocks(blocks), 0u);
+  program.kill(SIGKILL);
+  program.wait();
+  if (GetParam() != std::string_view{"local[2]"}) {
+    // Executor processes live on for a while, and may be killed by their keepers: the next session removes the rest.
+    ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(folder.path()).empty(); }));
+    test_cluster next{{.conf = {"troupe.storage.directory=" + blocks}}};
+    next.check_clean();
+  }
+  std::vector<std::string> left;
+  EXPECT_TRUE(testing::wait_until([&] { return (left = files_below(blocks)).empty(); })) << left.front();
+}
+
+// -- what is shown
+
+TEST(settings_in_effect, progress_is_shown_as_it_is_wanted) {
+  testing::temporary_directory folder;
+  const auto output = [&](const std::string& how) {
+    role_process program{"client",
+                         {"--master", "local[2]", "--conf", "troupe.run-directory=" + folder.path() + "/run", "--conf",
+                          "troupe.progress=" + how, "10"}};
+    EXPECT_EQ(program.wait(), 0);
+    return program.output();
+  };
+  EXPECT_EQ(output("none"), "counted 10\n");
+  EXPECT_THAT(output("plain"), AllOf(HasSubstr("counted 10\n"), HasSubstr("troupe: job 1 ")));
+  EXPECT_THAT(output("bar"), AllOf(HasSubstr("counted 10\n"), HasSubstr("job 1 "), Not(HasSubstr("troupe: job 1 "))));
+}
+
+TEST(settings_in_effect, a_driver_is_known_by_its_name) {
+  testing::temporary_directory folder;
+  const auto file = folder.path() + "/driver.yaml";
+  std::ofstream{file} << "node: {role: driver}\ntroupe.app.name: somebody\n";
+  role_process driver{"client", {"--config-file", file, "--conf", "troupe.run-directory=" + folder.path() + "/run"}};
+  ASSERT_TRUE(testing::wait_until([&] { return !running_sessions(folder.path() + "/run").empty(); }))
+      << driver.output();
+  const auto found = choose_session(running_sessions(folder.path() + "/run"), "somebody");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->name, "somebody");
+  EXPECT_EQ(found->pid, driver.pid());
+  driver.kill(SIGTERM);
+  EXPECT_EQ(driver.wait(), 0) << driver.output();
+}
+
 // -- addresses
 
 TEST(settings_in_effect, driver_and_executors_listen_where_they_are_told_to) {
@@ -239,27 +311,6 @@ TEST(settings_in_effect, a_client_needs_the_secret_file_of_its_cluster) {
   EXPECT_THAT(bad.error().message, HasSubstr("troupe.security.secret-file"));
 }
 
-// -- time-outs between processes
-
-TEST(settings_in_effect, a_stopped_executor_is_given_up_after_the_heartbeat_timeout) {
-  test_cluster cluster{
-      {.master = "local-cluster[1,1,1g]",
-       .conf = {"troupe.executor.heartbeat-interval=50ms", "troupe.executor.heartbeat-timeout=500ms"}}};
-  auto session = cluster.make_session();
-  EXPECT_EQ(session.range(0, 4, 2).count(), 4u);
-  const auto first = cluster.await_executors(1).front();
-  cluster.stop(first);
-  const bool gone = testing::wait_until(
-      [&] {
-        const auto now = cluster.executors();
-        return std::none_of(now.begin(), now.end(), [&](const auto& e) { return e.id == first.id; });
-      },
-      8s); // less than the default of ten seconds
-  EXPECT_TRUE(gone);
-  test_cluster::resume(first);
-  cluster.check_clean();
-}
-
 // -- jobs
 
 TEST(settings_in_effect, a_task_may_fail_so_often) {
@@ -273,6 +324,16 @@ TEST(settings_in_effect, a_task_may_fail_so_often) {
   } catch (const job_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("failure 2 of 2 allowed"));
   }
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, results_that_come_to_the_driver_are_bounded) {
+  test_cluster cluster{{.conf = {"troupe.driver.max-result-size=2k"}}};
+  const auto small = end_of_text_job(cluster, 1500);
+  EXPECT_TRUE(small.results) << small.failure.message;
+  const auto large = end_of_text_job(cluster, 2500);
+  EXPECT_EQ(large.failure.code, ec::overloaded);
+  EXPECT_THAT(large.failure.message, AllOf(HasSubstr("2048 bytes"), HasSubstr("troupe.driver.max-result-size")));
   cluster.check_clean();
 }
 
@@ -294,11 +355,7 @@ TEST(settings_in_effect, results_above_a_size_stay_on_their_executor_and_go_to_f
   const auto large = end_of_text_job(cluster, 5000);
   ASSERT_TRUE(large.results) << large.failure.message;
   ASSERT_THAT(large.results->elsewhere, SizeIs(1));
-  std::uintmax_t in_files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator{cluster.app().directory()})
-    if (entry.is_regular_file() && entry.path().string().find("/blocks-") != std::string::npos)
-      in_files += entry.file_size();
-  EXPECT_GE(in_files, 5000u);
+  EXPECT_GE(bytes_of_blocks(cluster.app().directory()), 5000u);
   EXPECT_TRUE(cluster.jobs().fetch(large.results->elsewhere[0]));
   cluster.jobs().release(large.job);
   cluster.check_clean();

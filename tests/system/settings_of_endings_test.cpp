@@ -1,0 +1,128 @@
+// How long processes, tasks and commands are given to end, and peers to be silent.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/config/job_file.hpp>
+#include <troupe/tests/system/background.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
+#include <troupe/tests/system/roles.hpp>
+#include <troupe/tests/system/settings_support.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+// -- silence
+
+TEST(settings_in_effect, a_stopped_executor_is_given_up_after_the_heartbeat_timeout) {
+  test_cluster cluster{
+      {.master = "local-cluster[1,1,1g]",
+       .conf = {"troupe.executor.heartbeat-interval=50ms", "troupe.executor.heartbeat-timeout=500ms"}}};
+  auto session = cluster.make_session();
+  EXPECT_EQ(session.range(0, 4, 2).count(), 4u);
+  const auto first = cluster.await_executors(1).front();
+  cluster.stop(first);
+  const bool gone = testing::wait_until(
+      [&] {
+        const auto now = cluster.executors();
+        return std::none_of(now.begin(), now.end(), [&](const auto& e) { return e.id == first.id; });
+      },
+      8s); // less than the default of ten seconds
+  EXPECT_TRUE(gone);
+  test_cluster::resume(first);
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, an_executor_outlives_its_driver_by_the_driver_timeout) {
+  const rendezvous meeting;
+  testing::temporary_directory folder;
+  const auto address_file = folder.path() + "/address";
+  role_process driver{"driver-of-hosts", {"127.0.0.1", folder.path() + "/run", address_file, meeting.directory(), "1"}};
+  ASSERT_TRUE(testing::wait_until([&] { return read(address_file).ends_with('\n'); })) << driver.output();
+  std::istringstream known{read(address_file)};
+  std::string address, cluster, secret_file, directory;
+  known >> address >> cluster >> secret_file >> directory;
+  role_process executor{"executor",
+                        {address, cluster, secret_file, directory, "orphan", "127.0.0.1",
+                         "troupe.executor.driver-timeout=100ms", "troupe.shutdown.grace=100ms"}};
+  meeting.await("map");
+  driver.kill(SIGKILL);
+  EXPECT_TRUE(executor.wait().value_or(0) != 0) << executor.output();
+  // It does not count its own lateness as silence, so on a slow machine this is no larger.
+  const auto text = executor.output();
+  const std::string before = "the driver has been silent for ";
+  const auto at = text.find(before);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_LT(std::stoi(text.substr(at + before.size())), 2000) << "less than the default of three seconds: " << text;
+  run_directory::sweep(folder.path() + "/run");
+}
+
+// -- ends that take their time. What has to end takes longer over it than the defaults allow.
+
+class slow_ends : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(masters, slow_ends, ::testing::Values("local[2]", "local-cluster[1,1,1g]"),
+                         [](const auto& at) { return std::string{at.index == 0 ? "in_process" : "processes"}; });
+
+TEST_P(slow_ends, a_command_has_the_kill_grace_after_it_was_asked_to_end) {
+  testing::temporary_directory folder;
+  const auto program = script(folder, "cd \"$(dirname \"$0\")\"\n"
+                                      "trap 'sleep 1; touch saved; exit' TERM\n"
+                                      "touch started\n"
+                                      "sleep 600 & wait");
+  const auto file = folder.path() + "/job.yaml";
+  std::ofstream{file} << "name: slow\nstages: {work: {run: [" << program << "]}}\n";
+  test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1min"}}};
+  auto job = load_job(file, 1);
+  ASSERT_TRUE(job) << job.error().message;
+  const auto id = cluster.jobs().submit(std::make_shared<const job_spec>(std::move(*job)));
+  ASSERT_TRUE(id) << id.error().message;
+  ASSERT_TRUE(testing::wait_until([&] { return fs::exists(folder.path() + "/started"); }));
+  EXPECT_TRUE(cluster.jobs().cancel(*id, "enough"));
+  ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(program).empty(); }));
+  EXPECT_TRUE(fs::exists(folder.path() + "/saved")) << "it was killed before";
+  cluster.check_clean();
+}
+
+bool end_slowly(const std::string& directory) {
+  try {
+    arrive(directory, "work");
+  } catch (const std::runtime_error&) { // it was cancelled
+    testing::wait_until([] { return false; }, 4s);
+    std::ofstream{directory + "/ended"};
+  }
+  return true;
+}
+constexpr auto end_slowly_task = task<"settings-end-slowly", end_slowly>;
+
+TEST_P(slow_ends, a_task_has_the_shutdown_grace_when_its_session_ends) {
+  const rendezvous meeting;
+  test_cluster cluster{{.master = GetParam(), .conf = {"troupe.shutdown.grace=1min", "troupe.task.kill-grace=0"}}};
+  auto session = cluster.make_session();
+  job j{"slow"};
+  const auto stage = j.stage("work").run(end_slowly_task).arguments({meeting.directory()});
+  background<int> running{cluster, [&] {
+                            try {
+                              session.run(j, stage);
+                            } catch (const job_error&) {}
+                            return 0;
+                          }};
+  meeting.await("work");
+  cluster.close();
+  EXPECT_TRUE(fs::exists(meeting.directory() + "/ended")) << "nobody waited for it";
+  running.get();
+  cluster.check_clean();
+}
+
+} // namespace
+} // namespace troupe::system_tests
