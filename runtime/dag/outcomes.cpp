@@ -212,6 +212,7 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
   }
   const auto d = lease->demand;
   std::set<job_id> hit;
+  std::vector<std::pair<job_id, error>> failed;
   bool known = !r.stage; // a grant that was refused is not repeated late: its lease is gone then
   const auto give_back = [&](stage_id id, partition_index p, attempt_number attempt) {
     if (!lease->remove(id, p, attempt)) {
@@ -222,8 +223,18 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
     --pool_[e].in_flight;
     auto* stage = find_stage(id);
     if (!stage) return;
-    stage->tasks.requeue(p, false);
     hit.insert(stage->job);
+    // Nobody is to blame at first; a task that is refused again and again would keep its job for ever.
+    const bool blame = attempt >= task_set::free_attempts && stage->state != stage_state::complete;
+    const auto failures = stage->tasks.requeue(p, blame);
+    if (!blame) return;
+    ++stage->failures;
+    if (failures >= std::min(find_job(stage->job)->spec->max_task_failures, task_set::max_failures))
+      failed.emplace_back(stage->job,
+                          make_error(ec::task_failed, "stage " + std::to_string(stage->index) + " (" +
+                                                          stage->spec->name + "), partition " + std::to_string(p) +
+                                                          " was refused by executors " + std::to_string(attempt + 1) +
+                                                          " times, the last time because: " + r.reason));
   };
   for (std::size_t i = 0; i < r.partitions.size(); ++i)
     give_back(r.stage, r.partitions[i], r.attempts.empty() ? 0 : r.attempts[i]);
@@ -247,6 +258,8 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
     lease->draining = true;
     refill_.push_back(r.lease);
   }
+  for (const auto& [id, why] : failed)
+    if (auto* job = find_job(id); job && !job->finished()) fail(*job, why, now, out);
   for (const auto id : hit)
     if (auto* job = find_job(id); job && !job->finished()) settle(*job, now, out);
 }

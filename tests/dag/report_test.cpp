@@ -366,6 +366,20 @@ TEST(report, refusing_executor_is_asked_again_after_a_pause_not_in_a_loop) {
   h.check_idle();
 }
 
+TEST(report, what_is_refused_for_ever_fails_its_job_in_the_end) {
+  scheduler_harness h;
+  const auto e = h.add(executor_builder{});
+  h.executor(e).refuse_batches("no space left");
+  const auto job = h.submit(job_builder{}.stage("s", 1));
+  for (std::uint32_t i = 0; i < task_set::free_attempts + 10 && h.end_of(job) == nullptr; ++i) {
+    h.deliver_refusals(e);
+    h.tick(1100ms);
+  }
+  ASSERT_NE(h.end_of(job), nullptr);
+  EXPECT_THAT(h.end_of(job)->failure.message, AllOf(HasSubstr("refused"), HasSubstr("no space left")));
+  h.check_idle();
+}
+
 TEST(report, executor_of_another_build_never_gets_the_stage_again) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{}.cores(2));
