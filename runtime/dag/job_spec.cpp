@@ -52,22 +52,39 @@ fault check_arguments(const stage_spec& stage) {
   if (stage.arguments->size() != stage.tasks)
     return "has " + std::to_string(stage.arguments->size()) + " task arguments for " + std::to_string(stage.tasks) +
            " tasks; give one for each task or none at all";
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < stage.arguments->size(); begin = stage.arguments->ends[i++])
+    if (const auto size = stage.arguments->ends[i] - begin; size > max_argument_size)
+      return "has an argument of " + std::to_string(size) + " bytes for partition " + std::to_string(i) + ", at most " +
+             std::to_string(max_argument_size) + " are allowed: let the task read its data from files or a dataset";
   return {};
 }
 
 fault check_program(const native_program& program) {
   if (program.operations.empty()) return "has a native program without operations";
+  std::size_t captures = 0;
+  for (const auto& operation : program.operations) captures += operation.arguments.size();
+  if (captures > max_captures_size)
+    return "has captures of " + std::to_string(captures) + " bytes, at most " + std::to_string(max_captures_size) +
+           " are allowed: let its tasks read that data from files or a dataset";
   return {};
 }
 
 fault check_program(const command_program& program) {
   if (program.words.empty() || program.words.front().empty()) return "has no program to run";
   for (const auto& word : program.words)
-    if (has_nul(word)) return "has a command word with a NUL byte, which no program can be given";
+    if (has_nul(word))
+      return "has a command word with a NUL byte, which no program can be given";
+    else if (word.size() > max_command_text_size)
+      return "has a command word of " + std::to_string(word.size()) + " bytes, at most " +
+             std::to_string(max_command_text_size) + " can be given to a program";
   for (const auto& [name, value] : program.environment) {
     if (name.empty() || name.find('=') != std::string::npos || has_nul(name))
       return "sets the environment variable `" + shown(name) + "`: a name must not be empty nor hold `=` or a NUL byte";
-    if (has_nul(value)) return "sets the environment variable `" + name + "` to a value with a NUL byte";
+    if (has_nul(value)) return "sets the environment variable `" + shown(name) + "` to a value with a NUL byte";
+    if (name.size() + value.size() + 1 > max_command_text_size)
+      return "sets the environment variable `" + shown(name) + "` to a value of " + std::to_string(value.size()) +
+             " bytes, which no program can be given";
   }
   for (const auto& [what, path] : {std::pair<const char*, const std::string&>{"directory", program.directory},
                                    {"output directory", program.output_directory}})

@@ -107,6 +107,12 @@ struct job_spec {
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;
 /// Longest name of a job or a stage, in bytes.
 inline constexpr std::size_t max_stage_name_size = 1024;
+/// Largest argument of one task, in bytes: arguments pass through the driver, data should not.
+inline constexpr std::size_t max_argument_size = 16 << 20;
+/// Most bytes of captures in one stage, which each of its executors gets.
+inline constexpr std::size_t max_captures_size = 64 << 20;
+/// Longest word or environment variable of a command: Linux takes none of more than 128 KiB.
+inline constexpr std::size_t max_command_text_size = (128 << 10) - 1;
 
 /// Checks what the types cannot say: indices in range, parents before children, task counts, one-to-one counts equal,
 /// shuffle parents with buckets equal to the child's task count, argument columns of the right length, at least one

@@ -139,7 +139,7 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap) {
     auto& stage = *it->second.begin()->second;
     const auto window = window_of(lease, stage);
     if (lease.in_flight >= window) return;
-    const auto most = std::min({window - lease.in_flight, cap, options_.max_batch});
+    const auto most = std::min({window - lease.in_flight, cap, options_.max_batch, stage.most_in_batch});
     auto& record = pool_[lease.executor];
     auto& orders = orders_for(lease.executor);
     task_batch batch;

@@ -16,10 +16,26 @@ result<result_entry> parse_result_entry(std::string_view entry) {
   return result_entry{tag == 1 ? result_tag::stored : result_tag::map_output, {}, bytes};
 }
 
+namespace {
+
+std::uint32_t most_arguments_in_batch(const stage_spec& what) {
+  constexpr std::uint64_t batch_bytes = 1 << 20;
+  std::uint64_t largest = 1;
+  if (what.arguments)
+    for (std::uint64_t begin = 0; const std::uint64_t end : what.arguments->ends) {
+      largest = std::max(largest, end - begin);
+      begin = end;
+    }
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, batch_bytes / largest));
+}
+
+} // namespace
+
 stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, const stage_spec& what,
                      demand_index of_demand)
   : id(stage), job(of_job), index(position), spec(&what), demand(of_demand), tasks(what.tasks), placed_(what.tasks) {
   program = std::make_shared<const std::variant<native_program, command_program>>(what.program);
+  most_in_batch = most_arguments_in_batch(what);
 }
 
 void stage_run::measure(const outcome_batch& batch) {

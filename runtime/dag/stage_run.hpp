@@ -74,6 +74,7 @@ public:
   const stage_spec* spec; ///< owned by the job
   demand_index demand;
   std::shared_ptr<const std::variant<native_program, command_program>> program;
+  std::uint32_t most_in_batch; ///< so that the arguments of a batch stay below a size that travels well
 
   stage_state state = stage_state::waiting;
   attempt_number attempt = 0;

@@ -25,6 +25,16 @@ std::size_t in_hand(const dag_scheduler::options& options, duration run_time) {
   return h.attempts(e).size();
 }
 
+TEST(scheduler_options, large_arguments_make_small_batches) {
+  scheduler_harness h;
+  const auto e = h.add(executor_builder{});
+  h.submit(job_builder{}.stage("s", 100).arguments(std::vector<std::string>(100, std::string(300'000, 'a'))));
+  h.succeed_all(e, 100ns);
+  for (const auto& batch : h.last_orders.at(e).batches) EXPECT_LE(batch.count, 3u) << "about a megabyte at a time";
+  h.drain(100ns);
+  h.check_idle();
+}
+
 TEST(scheduler_options, max_batch_bounds_every_batch) {
   dag_scheduler::options options;
   options.max_batch = 10;

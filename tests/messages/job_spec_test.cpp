@@ -112,6 +112,23 @@ TEST(job_validation, names_the_stage_and_the_fault) {
          j.stages[2].dependencies = {{0, dependency_kind::shuffle}};
        }},
       {"stage 2 is a command and cannot write shuffle buckets", [](job_spec& j) { j.stages[2].buckets = 1; }},
+      {"stage 0 (map) has an argument of 16777217 bytes for partition 1, at most 16777216 are allowed: let the task "
+       "read its data from files or a dataset",
+       [](job_spec& j) {
+         packed_column column;
+         for (const std::size_t size : {1, 16'777'217, 1}) column.push_back(std::string(size, 'x'));
+         j.stages[0].arguments = std::make_shared<const packed_column>(std::move(column));
+       }},
+      {"stage 1 (reduce) has captures of 67108865 bytes, at most 67108864 are allowed: let its tasks read that data "
+       "from "
+       "files or a dataset",
+       [](job_spec& j) {
+         j.stages[1].program = native_program{"b", {{1, std::string(67'108'865, 'c')}}};
+       }},
+      {"stage 2 has a command word of 131072 bytes, at most 131071 can be given to a program",
+       [](job_spec& j) { std::get<command_program>(j.stages[2].program).words.push_back(std::string(131'072, 'w')); }},
+      {"stage 2 sets the environment variable `BIG` to a value of 131072 bytes, which no program can be given",
+       [](job_spec& j) { std::get<command_program>(j.stages[2].program).environment["BIG"].assign(131'072, 'v'); }},
       {"stage 2 depends on stage 1 (reduce) in an unknown way (3)",
        [](job_spec& j) { j.stages[2].dependencies[0].kind = dependency_kind{3}; }},
   };
