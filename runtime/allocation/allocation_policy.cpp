@@ -126,6 +126,7 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
   for (const auto& s : report.new_shapes) shapes_.try_emplace(s.shape, shape_record{s, 0, 0, {}});
   read_present(report, out);
   auto reclaimable = read_idle(report, now, out);
+  bool way_is_made = false;
   for (const auto& load : report.loads) {
     const auto found = shapes_.find(load.shape);
     if (found == shapes_.end() || now < found->second.not_before) continue;
@@ -153,7 +154,11 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
       ask_release(*other, now, out);
       reclaimable.erase(other);
     }
+    way_is_made = way_is_made || (load.satisfied_by_none && short_of > 0);
   }
+  // What a fixed executor left must not go back to it while it is too little for whom it left: they would take turns
+  // for ever. It comes back when that demand is satisfied or gone.
+  if (way_is_made) return;
   for (auto& [id, shape] : shapes_) {
     if (shape.fixed == 0 || now < shape.not_before) continue;
     const auto have = count(id, request_state::starting, true) + count(id, request_state::present, true);
