@@ -376,6 +376,43 @@ TEST(allocation, without_dynamic_allocation_only_what_nothing_satisfies_is_start
   EXPECT_THAT(c.asked(), IsEmpty()) << "and nothing is stopped for idleness";
 }
 
+TEST(allocation, only_fixed_executors_are_started_where_there_are_to_be_no_others) {
+  allocation_policy::options alone;
+  alone.only_fixed = true;
+  alone.fixed = {{plain, 1}};
+  cluster c{alone};
+  c.start();
+  c.waiting(plain, 3).waiting(gpu, 1, true).admit_all(10h);
+  c.load();
+  EXPECT_EQ(c.count(plain), 1u);
+  EXPECT_EQ(c.count(gpu), 0u);
+  EXPECT_THAT(c.asked(), IsEmpty()) << "it makes way for nothing";
+  c.report.present.clear();
+  c.report.idle.clear();
+  c.load();
+  ASSERT_THAT(c.wanted(), SizeIs(1)) << "one that is gone is replaced";
+  EXPECT_EQ(c.wanted()[0].request, request_id{2});
+}
+
+TEST(allocation, what_the_only_executors_do_not_satisfy_is_infeasible) {
+  const auto of_backend = [] { return feasibility{true, true, "as the backend says"}; };
+  allocation_policy::options options;
+  options.fixed = {{wide, 1}};
+  EXPECT_EQ(allocation_policy{options}.check(gpu, of_backend), of_backend());
+  options.only_fixed = true;
+  const allocation_policy alone{options};
+  EXPECT_TRUE(alone.check(wide, of_backend).feasible);
+  EXPECT_TRUE(alone.check(plain, of_backend).feasible) << "a larger one satisfies it";
+  const auto refused = alone.check(gpu, of_backend);
+  EXPECT_FALSE(refused.feasible);
+  EXPECT_TRUE(refused.fixed) << "at once, not after the time-out";
+  EXPECT_THAT(refused.sentence, HasSubstr("elastic: false"));
+  options.exact_matching = true;
+  const allocation_policy exact{options};
+  EXPECT_TRUE(exact.check(wide, of_backend).feasible);
+  EXPECT_FALSE(exact.check(plain, of_backend).feasible);
+}
+
 TEST(allocation, failed_launches_are_reported_and_tried_again_more_and_more_slowly) {
   cluster c;
   c.waiting(plain, 1).load();
