@@ -125,7 +125,8 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
         if (!s.admitted->passes(self))
           return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
         feasibility_answer answer;
-        for (const auto& shape : query->shapes) answer.answers.push_back(s.config.backend->check(shape));
+        for (const auto& shape : query->shapes)
+          answer.answers.push_back(s.policy->check(shape, [&] { return s.config.backend->check(shape); }));
         return box(std::move(answer));
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {

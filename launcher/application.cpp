@@ -212,7 +212,8 @@ result<void> application::impl::start_driver(const master_address& master) {
     const auto description =
         opts.cluster ? *opts.cluster : cluster_of(std::get<local_cluster_master>(master), machine->pools);
     for (const auto& host : description.hosts) cores += host.cores;
-    if (!description.elastic) d->allocation.dynamic = false;
+    d->allocation.only_fixed = !description.elastic;
+    d->allocation.exact_matching = d->scheduler.matching == profile_matching::exact;
     for (const auto& e : description.executors) d->fixed_executors.emplace_back(e.profile, e.count);
     make_process_backend = [this, description, source](const endpoint& at) {
       process_backend::options b;

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <troupe/runtime/resources/capacity.hpp>
+
 namespace troupe {
 
 allocation_policy::allocation_policy(options opts) : options_(std::move(opts)) {
@@ -126,7 +128,9 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
   for (const auto& s : report.new_shapes) shapes_.try_emplace(s.shape, shape_record{s, 0, 0, {}});
   read_present(report, out);
   auto reclaimable = read_idle(report, now, out);
+  bool way_is_made = false;
   for (const auto& load : report.loads) {
+    if (options_.only_fixed) break;
     const auto found = shapes_.find(load.shape);
     if (found == shapes_.end() || now < found->second.not_before) continue;
     auto& shape = found->second;
@@ -153,7 +157,11 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
       ask_release(*other, now, out);
       reclaimable.erase(other);
     }
+    way_is_made = way_is_made || (load.satisfied_by_none && short_of > 0);
   }
+  // What a fixed executor left must not go back to it while it is too little for whom it left: they would take turns
+  // for ever. It comes back when that demand is satisfied or gone.
+  if (way_is_made) return;
   for (auto& [id, shape] : shapes_) {
     if (shape.fixed == 0 || now < shape.not_before) continue;
     const auto have = count(id, request_state::starting, true) + count(id, request_state::present, true);
@@ -163,6 +171,18 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
     start(shape, n, true, now, out);
     out.push_back(effects::converge{wanted()});
   }
+}
+
+feasibility allocation_policy::check(const executor_shape& shape,
+                                     const std::function<feasibility()>& of_backend) const {
+  if (!options_.only_fixed) return of_backend();
+  const bool satisfied = std::any_of(options_.fixed.begin(), options_.fixed.end(), [&](const fixed_executors& f) {
+    if (options_.exact_matching) return f.shape.shape == shape.shape;
+    return satisfies(capacity_of(f.shape.profile), shape.profile);
+  });
+  if (satisfied) return {true, true, {}};
+  return {false, true,
+          "no executor that the cluster file lists satisfies it, and no others are started (cluster.elastic: false)"};
 }
 
 void allocation_policy::launch_failed(request_id id, launch_status status, time_point now,

@@ -54,13 +54,15 @@ public:
     std::uint32_t count = 0;
   };
   struct options {
-    bool dynamic = true; ///< grow with waiting tasks, stop what is idle
+    bool dynamic = true; ///< grow with waiting tasks, stop what is idle; false: only what nothing satisfies is started
     duration idle_timeout = std::chrono::seconds{60};
     duration launch_timeout = std::chrono::seconds{30}; ///< from request to admission
     duration retry_pause = std::chrono::seconds{1};     ///< after a failed launch of a shape; doubles up to 32 times
     duration answer_timeout = std::chrono::seconds{10}; ///< a release request without an answer is made again
     std::uint32_t max_executors = 10'000;
     std::vector<fixed_executors> fixed;
+    bool only_fixed = false;     ///< no others are ever started, nor do these make way
+    bool exact_matching = false; ///< `only_fixed`: the scheduler matches profiles exactly
   };
   /// How many more executors of a shape there is room for, once the effects appended so far have been carried out;
   /// answered by the backend.
@@ -75,6 +77,9 @@ public:
   /// What the backend sees. @pre every request was wanted once
   void on_snapshot(const std::vector<launch_status>& statuses, time_point now, effects::allocation_list& out);
   void on_release_answer(executor_id executor, bool granted, bool serving, effects::allocation_list& out);
+
+  /// Can an executor that satisfies this shape ever be started here? `of_backend` is what the backend says.
+  feasibility check(const executor_shape& shape, const std::function<feasibility()>& of_backend) const;
 
   std::size_t requests() const noexcept { return requests_.size(); }
   /// All executors that should exist now.

@@ -10,7 +10,8 @@
 ///         gpu: {executor: {cores: 1, memory: 1g, resource: {gpu: {amount: 1}}}, task: {cpus: 1}}
 ///       executors:
 ///         - {profile: gpu, count: 2}
-///       elastic: true          # also start executors for other profiles; false: only those above
+///       elastic: true          # also start executors for other profiles; false: only those above, and a job that
+///                              # none of them satisfies is infeasible at once
 ///     troupe: {…}
 ///     caf: {…}
 
@@ -39,7 +40,7 @@ struct cluster_description {
   std::vector<carving_host> hosts; ///< at least one; every one valid, names different, all on one machine
   std::vector<named_profile> profiles;
   std::vector<standing_executors> executors;
-  bool elastic = true; ///< executors are started and stopped on demand
+  bool elastic = true; ///< others than `executors` are started and stopped on demand
 
   bool operator==(const cluster_description&) const = default;
 };

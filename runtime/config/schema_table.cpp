@@ -73,7 +73,8 @@ constexpr setting_schema entries[] = {
     count(keys::driver_retained_jobs, "100", 0, 100'000, driver,
           "How many ended jobs the driver keeps for status queries."),
     flag(keys::dynamic_allocation_enabled, "true", driver,
-         "Whether executors are started for profiles that nothing running satisfies, and stopped when idle."),
+         "Whether executors are started as tasks wait and stopped when idle; "
+         "false: only for profiles that nothing running satisfies, and kept."),
     time(keys::dynamic_allocation_executor_idle_timeout, "60s", ns_per_ms, driver,
          "How long an executor may be idle before it is stopped."),
     time(keys::dynamic_allocation_launch_timeout, "30s", ns_per_ms, driver,

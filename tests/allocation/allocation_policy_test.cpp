@@ -1,11 +1,13 @@
 // How many executors of each shape there should be, decided from load reports and snapshots.
 
 #include <algorithm>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/allocation/allocation_policy.hpp>
+#include <troupe/runtime/resources/carving.hpp>
 #include <troupe/tests/support/builders.hpp>
 
 namespace troupe::testing {
@@ -19,6 +21,15 @@ using ::testing::SizeIs;
 
 const executor_shape plain{{1}, default_test_profile()};
 const executor_shape gpu{{2}, make_profile({{"gpu", 1}}, {{"gpu", "1"}})};
+const executor_shape wide{{3}, make_profile({{"cores", 2}}, {{"cpus", "1"}})};
+
+carving_host host_of(std::int64_t cores) {
+  carving_host host;
+  host.name = "only";
+  host.cores = cores;
+  host.memory = std::int64_t{64} << 30;
+  return host;
+}
 
 /// The policy, a cluster with so much room, and the reports that a dag scheduler would send.
 struct cluster {
@@ -26,13 +37,22 @@ struct cluster {
 
   allocation_policy policy;
   time_point now{};
-  std::uint32_t room = 100;
+  std::uint32_t room = 100;           ///< executors of any shape; unless there is
+  std::optional<carving_host> host;   ///< out of which they are carved
+  std::vector<executor_order> ending; ///< not wanted any more, and still there
   load_report report;
   effects::allocation_list out;
 
   allocation_policy::room_function room_function() {
-    return [this](const executor_shape&) {
+    return [this](const executor_shape& shape) {
       const auto all = wanted();
+      if (host) {
+        carving carved{{*host}, "the test"};
+        for (const auto& orders : {ending, all})
+          for (const auto& order : orders)
+            EXPECT_TRUE(carved.place(order.request, order.shape.profile)) << "more than there is room for";
+        return carved.room_for(shape.profile);
+      }
       const auto taken = static_cast<std::uint32_t>(
           std::count_if(all.begin(), all.end(), [](const executor_order& o) { return !o.parked; }));
       return room > taken ? room - taken : 0;
@@ -280,6 +300,57 @@ TEST(allocation, idle_fixed_executor_makes_way_only_for_what_nothing_satisfies_a
   EXPECT_EQ(c.count(plain), 1u);
 }
 
+TEST(allocation, fixed_executor_does_not_take_back_what_it_left_for_a_larger_one) {
+  allocation_policy::options fixed;
+  fixed.fixed = {{plain, 1}};
+  cluster c{fixed};
+  c.host = host_of(2);
+  c.start();
+  c.waiting(wide, 1, true).admit_all();
+  c.load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  // While its process ends it still holds its core, and the other one is too little for what waits.
+  c.ending = c.wanted();
+  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
+  c.admit_all();
+  for (int i = 0; i < 5; ++i) {
+    c.load();
+    EXPECT_THAT(c.wanted(), IsEmpty()) << "the free core is kept for the larger one";
+  }
+  c.ending.clear();
+  c.load();
+  EXPECT_EQ(c.count(wide), 1u);
+  EXPECT_EQ(c.count(plain), 0u);
+  // Served: the larger one goes when it has been idle for its time.
+  c.waiting(wide, 0).admit_all(60s);
+  c.load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
+  c.admit_all();
+  c.load();
+  EXPECT_EQ(c.count(plain), 1u) << "the fixed one comes back";
+}
+
+TEST(allocation, fixed_executor_comes_back_when_what_it_left_for_is_not_wanted_any_more) {
+  allocation_policy::options fixed;
+  fixed.fixed = {{plain, 2}};
+  cluster c{fixed};
+  c.host = host_of(2);
+  c.start();
+  // One of them is busy, so that its core does not become free.
+  c.waiting(wide, 1, true).admit_all();
+  c.report.idle.pop_back();
+  c.load();
+  ASSERT_THAT(c.asked(), SizeIs(1));
+  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
+  c.admit_all();
+  c.report.idle.clear();
+  c.load();
+  EXPECT_EQ(c.count(plain), 1u);
+  c.waiting(wide, 0).load();
+  EXPECT_EQ(c.count(plain), 2u);
+}
+
 TEST(allocation, fixed_executors_without_room_at_the_start_come_later) {
   allocation_policy::options fixed;
   fixed.fixed = {{plain, 2}};
@@ -303,6 +374,43 @@ TEST(allocation, without_dynamic_allocation_only_what_nothing_satisfies_is_start
   c.waiting(gpu, 0).admit_all(10h);
   c.load();
   EXPECT_THAT(c.asked(), IsEmpty()) << "and nothing is stopped for idleness";
+}
+
+TEST(allocation, only_fixed_executors_are_started_where_there_are_to_be_no_others) {
+  allocation_policy::options alone;
+  alone.only_fixed = true;
+  alone.fixed = {{plain, 1}};
+  cluster c{alone};
+  c.start();
+  c.waiting(plain, 3).waiting(gpu, 1, true).admit_all(10h);
+  c.load();
+  EXPECT_EQ(c.count(plain), 1u);
+  EXPECT_EQ(c.count(gpu), 0u);
+  EXPECT_THAT(c.asked(), IsEmpty()) << "it makes way for nothing";
+  c.report.present.clear();
+  c.report.idle.clear();
+  c.load();
+  ASSERT_THAT(c.wanted(), SizeIs(1)) << "one that is gone is replaced";
+  EXPECT_EQ(c.wanted()[0].request, request_id{2});
+}
+
+TEST(allocation, what_the_only_executors_do_not_satisfy_is_infeasible) {
+  const auto of_backend = [] { return feasibility{true, true, "as the backend says"}; };
+  allocation_policy::options options;
+  options.fixed = {{wide, 1}};
+  EXPECT_EQ(allocation_policy{options}.check(gpu, of_backend), of_backend());
+  options.only_fixed = true;
+  const allocation_policy alone{options};
+  EXPECT_TRUE(alone.check(wide, of_backend).feasible);
+  EXPECT_TRUE(alone.check(plain, of_backend).feasible) << "a larger one satisfies it";
+  const auto refused = alone.check(gpu, of_backend);
+  EXPECT_FALSE(refused.feasible);
+  EXPECT_TRUE(refused.fixed) << "at once, not after the time-out";
+  EXPECT_THAT(refused.sentence, HasSubstr("elastic: false"));
+  options.exact_matching = true;
+  const allocation_policy exact{options};
+  EXPECT_TRUE(exact.check(wide, of_backend).feasible);
+  EXPECT_FALSE(exact.check(plain, of_backend).feasible);
 }
 
 TEST(allocation, failed_launches_are_reported_and_tried_again_more_and_more_slowly) {

@@ -193,6 +193,32 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   EXPECT_EQ(run({"cluster", "status"}).code, 4);
 }
 
+TEST_F(command_line, a_cluster_with_fixed_executors_gives_their_room_to_larger_ones_unless_it_may_not) {
+  const auto file = [&](const std::string& elastic) {
+    return written("cluster-" + elastic + ".yaml",
+                   "cluster:\n  hosts: [{name: here, cores: 2, memory: 2g}]\n"
+                   "  profiles:\n    p: {executor: {cores: 1, memory: 1g}, task: {cpus: 1}}\n"
+                   "  executors: [{profile: p, count: 1}]\n  elastic: " +
+                       elastic + "\n");
+  };
+  const auto small = written("small.yaml", "name: small\nstages:\n  a: {run: ['true']}\n");
+  const auto large =
+      written("large.yaml", "name: large\nprofiles:\n  two: {executor: {cores: 2, memory: 1g}, task: {cpus: 1}}\n"
+                            "stages:\n  a: {profile: two, run: ['true']}\n");
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + file("true")}).code, 0);
+  const auto served = run({"run", large});
+  EXPECT_EQ(served.code, 0) << served.output;
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + file("false")}).code, 0);
+  const auto refused = run({"run", large});
+  EXPECT_EQ(refused.code, 3) << refused.output;
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("cores 2"), HasSubstr("cluster.elastic: false")));
+  EXPECT_EQ(run({"run", small}).code, 0);
+  EXPECT_THAT(run({"cluster", "status"}).printed, HasSubstr("1 executor,"));
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+}
+
 TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
   auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
   const auto address = awaited(*driver, "driver (\\S+) cluster");
