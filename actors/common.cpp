@@ -19,6 +19,10 @@ actor_hooks logging_hooks(std::shared_ptr<spdlog::logger> log, std::uint64_t* su
     ++*surprises;
     log->error("unexpected-message types={}", what);
   };
+  hooks.on_forged = [log, surprises](const std::string& what) {
+    ++*surprises;
+    log->warn("stranger-dropped what=\"{}\"", what);
+  };
   hooks.on_error = [log](const caf::error& what) { log->warn("unhandled-error code={}", what.code()); };
   hooks.on_exception = [log](const std::string& what) { log->critical("handler-threw what=\"{}\"", what); };
   return hooks;

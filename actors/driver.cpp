@@ -70,7 +70,7 @@ struct driver_state {
   /// What it spawned ends with it: nobody else knows these actors, and their clocks keep them alive.
   ~driver_state() {
     const auto end = [](const auto& actor) {
-      if (actor) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+      if (actor) shut_down(actor);
     };
     end(scheduler);
     if (config.remote_services) return;
@@ -342,8 +342,6 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   state.events = std::make_unique<event_stream>(state.config.retained_events);
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).peer_gone(self, who); };
-  // An exit message from another process is no order: anybody who reaches the port can send one.
-  hooks.on_exit = [self](const caf::actor_addr& who, const caf::error&) { return !who || who.node() == self->node(); };
   harden(self, std::move(hooks));
   dag_scheduler_config scheduler;
   scheduler.core = state.config.scheduler;

@@ -11,7 +11,7 @@
 ///     ask(self, troupe->driver, timeout, box(job_submission{job, {}}), client);   // from any actor of the application
 ///     …
 ///     ask(self, troupe->driver, timeout, box(stop_session{"done"}));   // jobs cancelled, executors gone
-///     caf::anon_send_exit(troupe->driver, caf::exit_reason::user_shutdown);   // the rest ends with the driver
+///     troupe::shut_down(troupe->driver);   // the rest ends with the driver
 ///
 /// Several may live in one system. Native tasks run on threads of their executors, never on CAF's.
 

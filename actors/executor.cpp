@@ -233,11 +233,8 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
     auto& s = state_of(self);
     if (who == s.config.driver.address()) s.log->warn("driver-out-of-reach");
   };
-  hooks.on_exit = [self](const caf::actor_addr& who, const caf::error&) {
-    auto& s = state_of(self);
-    // Anybody who can reach the port can send one (an exit message is no goodbye); only this process may.
-    if (who && who.node() != self->node()) return false;
-    s.leave(self, {});
+  hooks.on_exit = [self](const caf::actor_addr&, const caf::error&) {
+    state_of(self).leave(self, {});
     return false; // it quits when it is over
   };
   harden(self, std::move(hooks));

@@ -19,7 +19,7 @@ in_process_backend::in_process_backend(caf::actor_system& system, options opts)
   : system_(system), options_(std::move(opts)), carving_(options_.hosts, options_.described_by) {}
 
 in_process_backend::~in_process_backend() {
-  for (auto& [request, c] : children_) caf::anon_send_exit(c.actor, caf::exit_reason::user_shutdown);
+  for (auto& [request, c] : children_) shut_down(c.actor);
 }
 
 void in_process_backend::converge(const std::vector<executor_order>& wanted) {
@@ -37,7 +37,7 @@ void in_process_backend::converge(const std::vector<executor_order>& wanted) {
   for (auto& [request, c] : children_) {
     if (names.contains(request) || c.stopping) continue;
     c.stopping = true;
-    caf::anon_send_exit(c.actor, caf::exit_reason::user_shutdown);
+    shut_down(c.actor);
   }
 }
 

@@ -316,7 +316,7 @@ void application::impl::stop() {
   const auto grace = ending_time(opts.effective) + std::chrono::milliseconds{500};
   if (own_driver && jobs) static_cast<void>(jobs->stop("the session is over", grace));
   if (jobs) jobs->close();
-  if (own_driver && driver) caf::anon_send_exit(driver, caf::exit_reason::user_shutdown);
+  if (own_driver && driver) shut_down(driver);
   driver = nullptr;
   if (system && !await_actors(*system, grace)) {
     // A native task that does not end keeps its executor, and a system that goes before its actors takes the process

@@ -241,7 +241,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   for (;;) {
     int signal = 0;
     if (sigwait(&waited, &signal) != 0) continue;
-    if (signal != SIGUSR1) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    if (signal != SIGUSR1) shut_down(actor);
     std::lock_guard lock{mutex};
     if (ended) break;
   }

@@ -37,7 +37,7 @@ result<introduction> introduce(caf::actor_system& system, const driver_actor& dr
     registration.name = this_process();
     ask(self, driver, timeout, box(std::move(registration)), nobody)
         .receive([](const boxed<welcome>&) {}, [](const caf::error&) {});
-    caf::anon_send_exit(nobody, caf::exit_reason::user_shutdown);
+    shut_down(nobody);
   }
   if (failed) return failed;
   return out;

@@ -34,7 +34,7 @@ void job_connection::close() {
     // The callbacks refer to this object: the client is gone before it is.
     caf::scoped_actor self{*system_};
     watch(self.ptr(), client_);
-    caf::anon_send_exit(client_, caf::exit_reason::user_shutdown);
+    shut_down(client_);
     self->receive([](const caf::down_msg&) {}, caf::after(options_.request_timeout) >> [] {});
   }
   client_ = nullptr;

@@ -53,8 +53,8 @@ result<running_services> start_services(caf::actor_system& system, services_opti
   ask(self, opts.driver, opts.request_timeout, out.allocator, out.profiles)
       .receive([](const boxed<acknowledged>&) {}, fail);
   if (!failed) return out;
-  caf::anon_send_exit(out.allocator, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(out.profiles, caf::exit_reason::user_shutdown);
+  shut_down(out.allocator);
+  shut_down(out.profiles);
   return *failed;
 }
 

@@ -3,7 +3,7 @@
 /// Every CAF spelling that differs between 0.17 and 1.x. Actors use these names and nothing that they replace, so that
 /// one code base serves both (0.17.6 is the one that is built and tested). What is spelled alike stays CAF's own:
 /// `caf::result`, `caf::typed_response_promise`, `make_response_promise`, `scoped_actor`, `spawn`, `publish`,
-/// `remote_actor`, `anon_send_exit`.
+/// `remote_actor`.
 
 #include <chrono>
 #include <cstdint>
@@ -79,9 +79,44 @@ struct caf_signature<replies<R...>(A...)> {
 template <class... Signatures>
 using handle = caf::typed_actor<typename detail::caf_signature<Signatures>::type...>;
 
+namespace detail {
+
+/// CAF ends an actor for the reason `kill` before its exit handler is asked, whoever sent it. From another process, or
+/// from nobody, it is turned into one that the handler may decline.
+template <class Base>
+class unkillable_by_strangers : public Base {
+public:
+  using Base::Base;
+  using Base::enqueue;
+
+#if TROUPE_CAF1
+  bool enqueue(caf::mailbox_element_ptr what, caf::scheduler* host) override {
+    if (what->payload.template match_elements<caf::exit_msg>() && foreign(what->sender)) {
+      const auto source = what->payload.template get_as<caf::exit_msg>(0).source;
+#else
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* host) override {
+    if (what->content().template match_elements<caf::exit_msg>() && foreign(what->sender)) {
+      const auto source = what->content().template get_as<caf::exit_msg>(0).source;
+#endif
+      what = caf::make_mailbox_element(what->sender, what->mid, {},
+                                       caf::exit_msg{source, caf::make_error(caf::exit_reason::user_shutdown)});
+    }
+    return Base::enqueue(std::move(what), host);
+  }
+
+private:
+  /// A system without a network has no name and meets no strangers.
+  bool foreign(const caf::strong_actor_ptr& from) const {
+    return this->node() && (!from || from->node() != this->node());
+  }
+};
+
+} // namespace detail
+
 /// The `self` of an actor of interface `Handle` with state `State`.
 template <class Handle, class State>
-using stateful_pointer = caf::stateful_actor<State, std::remove_pointer_t<typename Handle::pointer>>*;
+using stateful_pointer =
+    caf::stateful_actor<State, detail::unkillable_by_strangers<std::remove_pointer_t<typename Handle::pointer>>>*;
 
 /// The state of `self`.
 template <class Self>
@@ -152,6 +187,18 @@ caf::node_id sender_node(Self* self) {
   return sender ? sender->node() : caf::node_id{};
 }
 
+/// Asks an actor of this process to end. CAF's own way names no sender, so an actor cannot tell it from a stranger's
+/// and `harden` declines it where there is a network.
+template <class Handle>
+void shut_down(const Handle& whom) {
+  if (!whom) return;
+  const auto actor = caf::actor_cast<caf::strong_actor_ptr>(whom);
+  actor->get()->enqueue(
+      caf::make_mailbox_element(actor, caf::make_message_id(), {},
+                                caf::exit_msg{whom.address(), caf::make_error(caf::exit_reason::user_shutdown)}),
+      nullptr);
+}
+
 // -- watching and surprises
 // --------------------------------------------------------------------------------------------
 
@@ -163,8 +210,11 @@ struct actor_hooks {
   std::function<void(const caf::actor_addr& source, const caf::error& reason)> on_down;
   /// An error came back and the question had no error handler.
   std::function<void(const caf::error& what)> on_error;
-  /// Someone wants this actor to end; it does when this returns true. Unset: it ends.
+  /// Someone of this node wants this actor to end (see `shut_down`); it does when this returns true. Unset: it ends.
   std::function<bool(const caf::actor_addr& source, const caf::error& reason)> on_exit;
+  /// Another node, or nobody that is named, sent an order to end or the notice of an end that it cannot know of: it was
+  /// dropped, since anybody who reaches the port can send one.
+  std::function<void(const std::string& what)> on_forged;
   /// A handler threw: a defect. The actor ends afterwards.
   std::function<void(const std::string& what)> on_exception;
 };
@@ -201,13 +251,23 @@ void harden(Self* self, actor_hooks hooks) {
     return caf::make_error(caf::sec::unexpected_message);
   });
 #endif
-  self->set_down_handler([hooks](caf::down_msg& down) {
+  self->set_down_handler([self, hooks](caf::down_msg& down) {
+    // The notice of an end comes in the name of the actor that ended.
+    if (down.source.node() != sender_node(self)) {
+      if (hooks.on_forged) hooks.on_forged("the notice of an end");
+      return;
+    }
     if (hooks.on_down) hooks.on_down(down.source, down.reason);
   });
   self->set_error_handler([hooks](caf::error& what) {
     if (hooks.on_error) hooks.on_error(what);
   });
   self->set_exit_handler([self, hooks](caf::exit_msg& exit) {
+    // A system without a network has no name and meets no strangers.
+    if (self->node() && sender_node(self) != self->node()) {
+      if (hooks.on_forged) hooks.on_forged("an order to end");
+      return;
+    }
     if (!hooks.on_exit || hooks.on_exit(exit.source, exit.reason)) self->quit(exit.reason);
   });
   self->set_exception_handler([hooks](std::exception_ptr& thrown) -> caf::error {

@@ -103,7 +103,7 @@ protected:
     troupe::ask(self, cluster.driver, 20s, troupe::box(troupe::stop_session{"the test is over"}))
         .receive([](const troupe::boxed<troupe::acknowledged>&) {},
                  [&](const caf::error& why) { ADD_FAILURE() << troupe::describe(*system_, why); });
-    caf::anon_send_exit(cluster.driver, caf::exit_reason::user_shutdown);
+    troupe::shut_down(cluster.driver);
   }
 
   /// Runs a job to its end through a client of its own.
@@ -133,7 +133,7 @@ protected:
   void quit(const Handle& actor) {
     caf::scoped_actor self{*system_};
     troupe::watch(self.ptr(), actor);
-    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    troupe::shut_down(actor);
     self->receive([](const caf::down_msg&) {});
   }
 

@@ -38,7 +38,7 @@ void stop(caf::scoped_actor& self, const troupe::embedded_cluster& cluster) {
   troupe::ask(self, cluster.driver, std::chrono::seconds{10}, troupe::box(troupe::stop_session{"all is counted"}))
       .receive([](const troupe::boxed<troupe::acknowledged>&) {},
                [&](const caf::error& why) { std::cerr << troupe::describe(self->system(), why) << '\n'; });
-  caf::anon_send_exit(cluster.driver, caf::exit_reason::user_shutdown);
+  troupe::shut_down(cluster.driver);
 }
 
 } // namespace
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
     for (const auto& cluster : clusters) {
       const auto desk = primes::spawn_desk(system, cluster.driver, system.spawn(print_progress));
       good = count(self, desk, below) && good;
-      caf::anon_send_exit(desk, caf::exit_reason::user_shutdown);
+      troupe::shut_down(desk);
       below *= 5;
     }
     for (const auto& cluster : clusters) stop(self, cluster);

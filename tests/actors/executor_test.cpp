@@ -137,11 +137,11 @@ protected:
   void TearDown() override {
     beating = false;
     if (pulse.joinable()) pulse.join();
-    if (tested && !ended()) caf::anon_send_exit(tested, caf::exit_reason::user_shutdown);
+    if (tested && !ended()) shut_down(tested);
     EXPECT_TRUE(testing::wait_until([&] { return ended(); })) << "the executor never ends";
     tested = nullptr;
-    caf::anon_send_exit(door, caf::exit_reason::user_shutdown);
-    caf::anon_send_exit(scheduler, caf::exit_reason::user_shutdown);
+    shut_down(door);
+    shut_down(scheduler);
   }
 
   /// Starts the executor with this secret, and the driver's signs of life.
@@ -299,7 +299,7 @@ TEST_F(executor, says_goodbye_last_when_it_is_asked_to_end) {
   ASSERT_TRUE(await_admission());
   order(work(1, 3));
   ASSERT_TRUE(testing::wait_until([&] { return outcomes() == 3; }));
-  caf::anon_send_exit(tested, caf::exit_reason::user_shutdown);
+  shut_down(tested);
   const auto [why, clean] = how_it_ended();
   EXPECT_FALSE(why) << why.message;
   EXPECT_TRUE(clean);

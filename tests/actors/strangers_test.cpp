@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <troupe/actors/client.hpp>
+#include <troupe/actors/resource_profile_manager.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/tests/actors/fakes.hpp>
@@ -38,14 +39,26 @@ protected:
 
   void TearDown() override {
     seen = nullptr;
-    caf::anon_send_exit(front, caf::exit_reason::user_shutdown);
+    shut_down(front);
   }
-  driver_actor connect_to_front() {
-    const auto port = publish(home.system, front, 0, "127.0.0.1");
+  driver_actor connect_to_front() { return meet(front); }
+  /// An actor of home as the other node sees it.
+  template <class Handle>
+  Handle meet(const Handle& actor) {
+    const auto port = publish(home.system, actor, 0, "127.0.0.1");
     EXPECT_TRUE(port);
-    auto found = connect<driver_actor>(away.system, "127.0.0.1", *port);
+    auto found = connect<Handle>(away.system, "127.0.0.1", *port);
     EXPECT_TRUE(found);
     return *found;
+  }
+  /// Whether an actor still answers, if only that it does not understand. What the other node sent before has come.
+  template <class Handle>
+  bool is_alive(const Handle& there) {
+    caf::scoped_actor self{away.system};
+    caf::error what;
+    ask(self, caf::actor_cast<caf::actor>(there), 10s, box(goodbye{}), box(goodbye{}))
+        .receive([] {}, [&](const caf::error& why) { what = why; });
+    return what == caf::sec::unexpected_message;
   }
   cluster_status status() { return **home.request<cluster_status>(front, box(status_query{})); }
   client_actor introduce_client() {
@@ -81,25 +94,67 @@ TEST_F(strangers, can_ask_and_order_nothing) {
   }
   EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 3; }));
   EXPECT_TRUE(status().jobs.empty());
-  caf::anon_send_exit(client, caf::exit_reason::user_shutdown);
+  shut_down(client);
 }
 
 TEST_F(strangers, are_none_after_the_hello_and_again_after_they_left) {
   const auto client = introduce_client();
   EXPECT_TRUE(away.request<cluster_status>(seen, box(status_query{})));
-  caf::anon_send_exit(client, caf::exit_reason::user_shutdown);
+  shut_down(client);
   EXPECT_TRUE(testing::wait_until([&] { return !away.request<cluster_status>(seen, box(status_query{})); }));
 }
 
+/// What somebody tries who has an actor's address and nothing else, in any order.
+template <class Handle>
+void try_to_end(caf::actor_system& system, const Handle& whom) {
+  caf::scoped_actor self{system};
+  self->send_exit(whom, caf::exit_reason::user_shutdown);
+  self->send_exit(whom, caf::exit_reason::kill);
+  caf::anon_send_exit(whom, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(whom, caf::exit_reason::kill);
+}
+
 TEST_F(strangers, cannot_end_the_driver) {
-  {
-    caf::scoped_actor self{away.system};
-    self->send_exit(seen, caf::exit_reason::user_shutdown);
-    EXPECT_FALSE(away.request<cluster_status>(seen, box(status_query{})));
-  }
+  const auto dropped = status().dropped_messages;
+  try_to_end(away.system, seen);
   const auto client = introduce_client();
   EXPECT_TRUE(away.request<cluster_status>(seen, box(status_query{}))) << "the driver obeyed a stranger";
-  caf::anon_send_exit(client, caf::exit_reason::user_shutdown);
+  EXPECT_GE(status().dropped_messages, dropped + 4);
+  shut_down(client);
+}
+
+TEST_F(strangers, cannot_end_the_actors_behind_the_driver) {
+  const auto outlives_orders = [&](const auto& actor) {
+    const auto there = meet(actor);
+    try_to_end(away.system, there);
+    // It answers what it does not understand, unless it is gone.
+    EXPECT_TRUE(is_alive(there));
+    shut_down(actor);
+    caf::scoped_actor self{home.system};
+    self->wait_for(actor);
+  };
+  dag_scheduler_config scheduling;
+  scheduling.driver = front;
+  const auto scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
+  allocator_config allocating;
+  allocating.backend = make_manual_backend();
+  allocating.scheduler = scheduler;
+  outlives_orders(spawn_allocator(home.system, std::move(allocating)));
+  outlives_orders(scheduler);
+  resource_profile_manager_config managing;
+  managing.defaults = testing::default_test_profile();
+  outlives_orders(spawn_resource_profile_manager(home.system, std::move(managing)));
+  outlives_orders(spawn_client(home.system, {}));
+}
+
+TEST_F(strangers, cannot_report_the_end_of_anybody_else) {
+  const auto client = introduce_client();
+  caf::scoped_actor self{away.system};
+  const auto dropped = status().dropped_messages;
+  tell(self, caf::actor_cast<caf::actor>(seen),
+       caf::down_msg{seen.address(), caf::make_error(caf::exit_reason::unknown)});
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages > dropped; }));
+  shut_down(client);
 }
 
 } // namespace

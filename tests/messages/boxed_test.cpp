@@ -67,7 +67,7 @@ TEST(boxed, shares_the_value_within_a_system) {
       .receive([&](const boxed<executor_orders>& back) { received = &*back; },
                [&](const caf::error& e) { FAIL() << describe(n.system, e); });
   EXPECT_EQ(received, &*sent);
-  caf::anon_send_exit(p, caf::exit_reason::user_shutdown);
+  shut_down(p);
 }
 
 TEST(boxed, compares_by_content) {
@@ -89,7 +89,7 @@ struct two_nodes : testing::Test {
   }
   void TearDown() override {
     on_malformed({});
-    caf::anon_send_exit(p, caf::exit_reason::user_shutdown);
+    shut_down(p);
   }
 
   std::mutex mutex;
@@ -135,7 +135,7 @@ TEST_F(two_nodes, pass_a_handle_beside_a_box) {
       .receive([&](const boxed<acknowledged>&, const client_actor& back) { same = back == listener; },
                [&](const caf::error& e) { FAIL() << describe(remote.system, e); });
   EXPECT_TRUE(same);
-  caf::anon_send_exit(listener, caf::exit_reason::user_shutdown);
+  shut_down(listener);
 }
 
 TEST_F(two_nodes, refuse_another_interface) {

@@ -77,7 +77,7 @@ TEST_F(compat, hardened_actor_reports_what_is_unexpected) {
   ask(self, actor, 10s, box(stop_session{"fine"}))
       .receive([&](const boxed<acknowledged>&) { alive = true; }, [](const caf::error&) {});
   EXPECT_TRUE(alive);
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
 }
 
 TEST_F(compat, hardened_actor_ends_after_an_exception_and_watchers_hear_of_it) {
@@ -91,7 +91,7 @@ TEST_F(compat, hardened_actor_ends_after_an_exception_and_watchers_hear_of_it) {
   tell(self, actor, box(cancel_job{{}, "throw"}));
   EXPECT_EQ(heard(e->exception), "on purpose");
   EXPECT_EQ(heard(w->down), actor.address());
-  caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+  shut_down(watcher);
 }
 
 TEST_F(compat, hardened_actor_reports_errors_without_a_handler) {
@@ -100,14 +100,14 @@ TEST_F(compat, hardened_actor_reports_errors_without_a_handler) {
   const auto actor = system.spawn(odd, e, refusing, true);
   tell(self, actor, box(cancel_job{{}, "ask"}));
   EXPECT_NE(heard(e->error).find("not now"), std::string::npos);
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(refusing, caf::exit_reason::user_shutdown);
+  shut_down(actor);
+  shut_down(refusing);
 }
 
 TEST_F(compat, hardened_actor_may_decline_to_end) {
   auto e = std::make_shared<ears>();
   const auto actor = system.spawn(odd, e, odd_actor{}, false);
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
   EXPECT_FALSE(heard(e->exit).empty());
   bool alive = false;
   ask(self, actor, 10s, box(stop_session{"fine"}))
@@ -123,7 +123,7 @@ TEST_F(compat, errors_pass_through_a_request) {
       .receive([](const boxed<acknowledged>&) { FAIL(); },
                [&](const caf::error& e) { got = from_caf_error(system, e); });
   EXPECT_EQ(got, make_error(ec::refused, "not now: busy"));
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
 }
 
 TEST_F(compat, a_request_to_nobody_is_unreachable) {
@@ -157,7 +157,7 @@ TEST_F(compat, a_request_without_an_answer_is_unreachable) {
       .receive([](const boxed<acknowledged>&) { FAIL(); },
                [&](const caf::error& e) { got = from_caf_error(system, e); });
   EXPECT_EQ(got.code, ec::unreachable) << got.message;
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
 }
 
 TEST_F(compat, an_unknown_error_number_is_still_an_error) {
@@ -183,7 +183,7 @@ TEST_F(compat, ticks_come_in_the_actors_own_name) {
   const auto actor = system.spawn(alarm, e);
   tell(self, actor, box(stop_session{}));
   EXPECT_EQ(heard(e->unexpected), "own");
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
 }
 
 TEST(set_caf_option, sets_known_options) {

@@ -102,7 +102,7 @@ TEST(gate, drops_strangers_and_counts_them) {
   ASSERT_TRUE(seen_by_friend) << seen_by_friend.error().message;
   tell(admitted, *seen_by_friend, box(driver_heartbeat{}));
   EXPECT_EQ(counts(admitted, *seen_by_friend), 203u);
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
 }
 
 TEST(gate, takes_threads_that_speak_in_an_actors_name) {
@@ -113,7 +113,7 @@ TEST(gate, takes_threads_that_speak_in_an_actors_name) {
   EXPECT_EQ(counts(local, actor), 1u);
   tell_as(actor, actor, box(driver_heartbeat{}));
   EXPECT_EQ(counts(local, actor), 101u);
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  shut_down(actor);
 }
 
 } // namespace

@@ -54,8 +54,8 @@ int play_services(const std::vector<std::string>& arguments) {
   std::cout << "services work" << std::endl;
   int signal = 0;
   while (signal != SIGTERM) sigwait(&waited, &signal);
-  caf::anon_send_exit(services->allocator, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(services->profiles, caf::exit_reason::user_shutdown);
+  shut_down(services->allocator);
+  shut_down(services->profiles);
   return 0;
 }
 

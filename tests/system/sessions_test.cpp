@@ -211,7 +211,7 @@ TEST(services_in_another_process, do_the_work_of_those_in_the_drivers) {
     EXPECT_EQ(services.wait(), 0) << services.output();
     jobs->close();
   }
-  caf::anon_send_exit(driver, caf::exit_reason::user_shutdown);
+  shut_down(driver);
   driver = nullptr;
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(directory->path()).empty(); }));
 }
