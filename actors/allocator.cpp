@@ -143,6 +143,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
       },
       [self](tick) {
         auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
         if (!s.stopping || !s.stop_promises.empty())
           tell_after(self, allocator_actor{self},

@@ -150,7 +150,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
   return {
       [self](const boxed<executor_info>& info, const executor_actor& executor) {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return; // only the driver of this process admits
+        if (!s.admitted->is_local(self)) return; // only the driver of this process admits
         s.admitted->admit(executor.node());
         s.executors[info->executor] = executor;
         s.log->info("executor-added executor={} host={} pid={} slots={} profile=\"{}\"", info->executor.value,
@@ -161,7 +161,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const boxed<executor_gone>& gone) {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return;
+        if (!s.admitted->is_local(self)) return;
         const auto it = s.executors.find(gone->executor);
         if (it == s.executors.end()) return;
         s.admitted->dismiss(it->second.node());
@@ -179,7 +179,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const allocator_actor& allocator) {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return;
+        if (!s.admitted->is_local(self)) return;
         if (s.allocator) s.admitted->dismiss(s.allocator.node());
         s.allocator = allocator;
         s.admitted->admit(allocator.node());
@@ -189,7 +189,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const boxed<job_submission>& submission, const client_actor& client) -> caf::result<boxed<job_accepted>> {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         if (s.stopping) return to_caf_error(make_error(ec::refused, "the session is ending and takes no new job"));
         if (!submission->job || submission->profiles.size() != submission->job->profiles.size())
           return to_caf_error(make_error(ec::invalid_argument, "the submission does not name its profiles"));
@@ -211,7 +211,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const boxed<cancel_job>& cancel) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         const bool known = s.core->on_job_cancelled(cancel->job, cancel->reason, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
         if (!known)
@@ -237,18 +237,18 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return;
+        if (!s.admitted->is_local(self)) return;
         s.core->on_results_released(release->job, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
       [self](const boxed<status_query>& query) -> caf::result<boxed<cluster_status>> {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         return box(s.status(*query, now_of(self)));
       },
       [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         auto found = s.core->placements(query->job);
         if (!found)
           return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(query->job.value)));
@@ -256,7 +256,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return to_caf_error(stranger());
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         s.stopping = true;
         std::vector<job_id> open;
         for (const auto& [job, client] : s.submitters) open.push_back(job);
@@ -270,6 +270,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](tick) {
         auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
         tell_after(self, dag_scheduler_actor{self}, s.config.tick_interval, tick{});
       },

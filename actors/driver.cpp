@@ -498,7 +498,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       },
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node()) return;
+        if (!s.admitted->is_local(self)) return;
         for (const auto& record : batch->records) s.publish(record.content);
         s.feed(self);
       },
@@ -511,6 +511,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       },
       [self](tick) {
         auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
         tell_after(self, driver_actor{self}, s.config.heartbeat_interval / 4, tick{});
       },

@@ -254,7 +254,7 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
       },
       [self](const boxed<outcome_batch>& outcomes) {
         auto& s = state_of(self);
-        if (sender_node(self) != self->node() || s.now_in != phase::active) return;
+        if (!s.admitted->is_local(self) || s.now_in != phase::active) return;
         s.core->on_outcomes(*outcomes, s.effects_buffer);
         executor_report content;
         content.outcomes.push_back(outcomes.shared());
@@ -272,6 +272,7 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
       },
       [self](tick) {
         auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         if (s.now_in == phase::over) {
           if (s.ended && s.ending.joinable()) s.end(self);
           return;

@@ -43,6 +43,14 @@ public:
     return false;
   }
 
+  /// The same for what only actors of this very node may say.
+  template <class Self>
+  bool is_local(Self* self) {
+    if (!local_ || sender_node(self) == local_) return true;
+    ++dropped_;
+    return false;
+  }
+
   /// Messages that did not pass.
   std::uint64_t dropped() const noexcept { return dropped_; }
 

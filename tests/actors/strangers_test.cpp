@@ -1,5 +1,7 @@
 // Processes that have not said hello, over real connections.
 
+#include <atomic>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,6 +157,54 @@ TEST_F(strangers, cannot_report_the_end_of_anybody_else) {
        caf::down_msg{seen.address(), caf::make_error(caf::exit_reason::unknown)});
   EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages > dropped; }));
   shut_down(client);
+}
+
+TEST_F(strangers, wind_no_clock_and_are_counted_where_only_neighbours_speak) {
+  dag_scheduler_config scheduling;
+  scheduling.driver = front;
+  const auto scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
+  const auto there = meet(scheduler);
+  caf::scoped_actor self{away.system};
+  tell(self, there, tick{});
+  tell(self, there, box(executor_gone{}));
+  tell(self, there, box(release_results{}));
+  EXPECT_TRUE(is_alive(there));
+  EXPECT_EQ((**home.request<cluster_status>(scheduler, box(status_query{}))).dropped_messages, 3u + 1u);
+  const auto dropped = status().dropped_messages;
+  tell(self, seen, tick{});
+  tell(self, seen, box(event_batch{}));
+  EXPECT_TRUE(is_alive(seen));
+  EXPECT_EQ(status().dropped_messages, dropped + 2 + 1);
+  shut_down(scheduler);
+}
+
+TEST_F(strangers, do_not_make_the_allocator_look_at_its_backend) {
+  struct counting_backend : executor_backend {
+    std::atomic<int> looks = 0;
+    void converge(const std::vector<executor_order>&) override {}
+    std::vector<launch_status> snapshot() override {
+      ++looks;
+      return {};
+    }
+    feasibility check(const executor_shape&) override { return {}; }
+    std::uint32_t room_for(const executor_shape&) override { return 0; }
+  };
+  const auto backend = std::make_shared<counting_backend>();
+  dag_scheduler_config scheduling;
+  scheduling.driver = front;
+  const auto scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
+  allocator_config allocating;
+  allocating.backend = backend;
+  allocating.scheduler = scheduler;
+  allocating.tick_interval = std::chrono::hours{10};
+  const auto allocator = spawn_allocator(home.system, std::move(allocating));
+  const auto there = meet(allocator);
+  caf::scoped_actor self{away.system};
+  tell(self, there, tick{});
+  EXPECT_TRUE(is_alive(there));
+  EXPECT_EQ(backend->looks, 0);
+  shut_down(allocator);
+  shut_down(scheduler);
 }
 
 } // namespace
