@@ -1,5 +1,6 @@
 #include <troupe/actors/client.hpp>
 
+#include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
 
 namespace troupe {
@@ -8,22 +9,36 @@ namespace {
 struct client_state {
   static constexpr const char* name = "troupe.client";
   client_config config;
+  std::unique_ptr<gate> admitted;
   std::uint64_t surprises = 0;
 };
 
 client_actor::behavior_type behavior(stateful_pointer<client_actor, client_state> self, client_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
-  harden(self, logging_hooks(state.config.loggers("client"), &state.surprises));
+  state.admitted = std::make_unique<gate>(self->node());
+  auto hooks = logging_hooks(state.config.loggers("client"), &state.surprises);
+  hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) {
+    const auto& c = state_of(self).config;
+    if (c.driver && c.driver.address() == who && c.on_driver_gone) c.on_driver_gone();
+  };
+  harden(self, std::move(hooks));
+  if (state.config.driver) {
+    state.admitted->admit(state.config.driver.node());
+    watch(self, state.config.driver);
+  }
   return {
       [self](const boxed<job_progress>& progress) {
-        if (auto& call = state_of(self).config.on_progress) call(progress);
+        auto& s = state_of(self);
+        if (s.admitted->passes(self) && s.config.on_progress) s.config.on_progress(progress);
       },
       [self](const boxed<job_end>& end) {
-        if (auto& call = state_of(self).config.on_end) call(end);
+        auto& s = state_of(self);
+        if (s.admitted->passes(self) && s.config.on_end) s.config.on_end(end);
       },
       [self](const boxed<event_batch>& batch) {
-        if (auto& call = state_of(self).config.on_events) call(batch);
+        auto& s = state_of(self);
+        if (s.admitted->passes(self) && s.config.on_events) s.config.on_events(batch);
       },
   };
 }

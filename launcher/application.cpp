@@ -94,6 +94,7 @@ void application::impl::make_fetcher(const session_secret& secret) {
 void application::impl::make_jobs() {
   job_connection::options connection;
   connection.driver = driver;
+  connection.described = own_driver ? "the driver of this process" : "the driver at " + to_string(*address);
   connection.blocks = fetcher;
   connection.loggers = log->loggers();
   connection.request_timeout = opts.effective.get(keys::driver_request_timeout);
@@ -289,11 +290,6 @@ result<void> application::impl::connect_to(const endpoint& where) {
   ask(self, driver, timeout, box(std::move(registration)), jobs->client())
       .receive([](const boxed<welcome>&) {}, [&](const caf::error& why) { failed = from_caf_error(*system, why); });
   if (failed) return failed;
-  // The proxy of the driver ends with the connection.
-  caf::actor_cast<caf::actor>(driver)->attach_functor([connection = std::weak_ptr{jobs}, where](const caf::error&) {
-    if (const auto open = connection.lock())
-      open->lose(make_error(ec::unreachable, "the driver at " + to_string(where) + " is gone"));
-  });
   return {};
 }
 

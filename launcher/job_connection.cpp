@@ -9,6 +9,8 @@ namespace troupe {
 job_connection::job_connection(caf::actor_system& system, options opts) : system_(&system), options_(std::move(opts)) {
   client_config config;
   config.loggers = options_.loggers;
+  config.driver = options_.driver;
+  config.on_driver_gone = [this] { lose(make_error(ec::unreachable, options_.described + " is gone")); };
   config.on_progress = [this](const boxed<job_progress>& progress) {
     if (options_.on_progress) options_.on_progress(*progress);
   };

@@ -25,6 +25,7 @@ class job_connection : public job_client {
 public:
   struct options {
     driver_actor driver;
+    std::string described = "the driver"; ///< for the error of those who wait when it is gone
     std::shared_ptr<block_client> blocks; ///< fetches large results
     logger_source loggers = silent_loggers();
     duration request_timeout = std::chrono::seconds{10};

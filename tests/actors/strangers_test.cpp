@@ -207,5 +207,30 @@ TEST_F(strangers, do_not_make_the_allocator_look_at_its_backend) {
   shut_down(scheduler);
 }
 
+TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
+  const auto heard_from_away = [&](driver_actor driver) {
+    const auto ends = std::make_shared<std::atomic<int>>(0);
+    client_config config;
+    config.driver = std::move(driver);
+    config.on_end = [ends](const boxed<job_end>&) { ++*ends; };
+    const auto client = spawn_client(home.system, std::move(config));
+    const auto there = meet(client);
+    caf::scoped_actor self{away.system};
+    tell(self, there, box(job_end{}));
+    EXPECT_TRUE(is_alive(there));
+    shut_down(client);
+    return ends->load();
+  };
+  EXPECT_EQ(heard_from_away({}), 0);
+  EXPECT_EQ(heard_from_away(front), 0);
+  const auto elsewhere = spawn_driver(away.system, plain_driver(secret));
+  const auto port = publish(away.system, elsewhere, 0, "127.0.0.1");
+  ASSERT_TRUE(port);
+  auto proxy = connect<driver_actor>(home.system, "127.0.0.1", *port);
+  ASSERT_TRUE(proxy);
+  EXPECT_EQ(heard_from_away(*proxy), 1) << "its own driver's process";
+  shut_down(elsewhere);
+}
+
 } // namespace
 } // namespace troupe::actor_tests
