@@ -174,6 +174,12 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       [self](const boxed<executor_report>& report) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return;
+        // Of an executor that is gone: the core knows it for stale.
+        if (const auto it = s.executors.find(report->executor);
+            it != s.executors.end() && it->second.node() != sender_node(self)) {
+          ++s.surprises;
+          return;
+        }
         s.core->on_report(*report, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },

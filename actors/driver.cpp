@@ -90,6 +90,7 @@ struct driver_state {
   void feed(driver_pointer self);
   void tick_passed(driver_pointer self);
   void peer_gone(driver_pointer self, const caf::actor_addr& who);
+  known_executor* author(driver_pointer self, executor_id id);
   using stop_promise = caf::typed_response_promise<boxed<acknowledged>>;
   void stop(driver_pointer self, const std::string& reason, stop_promise promise);
   void stop_allocator(driver_pointer self, const std::string& reason, stop_promise promise);
@@ -291,6 +292,12 @@ void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
   }
 }
 
+/// The executor whose id the message in hand names, unless another peer wrote it; null where there is none.
+known_executor* driver_state::author(driver_pointer self, executor_id id) {
+  const auto it = executors.find(id);
+  return it != executors.end() && it->second.handle.node() == sender_node(self) ? &it->second : nullptr;
+}
+
 /// Jobs first, then what started the executors, then the executors that are left.
 void driver_state::stop(driver_pointer self, const std::string& reason, stop_promise promise) {
   log->info("stop reason=\"{}\"", reason);
@@ -465,9 +472,11 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<goodbye>& leaving) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return to_caf_error(stranger());
-        const auto it = s.executors.find(leaving->executor);
-        if (it != s.executors.end() && it->second.info.epoch == leaving->epoch)
+        const auto* e = s.author(self, leaving->executor);
+        if (e != nullptr && e->info.epoch == leaving->epoch)
           s.gone(self, leaving->executor, "said goodbye: " + leaving->reason, false);
+        else
+          ++s.surprises;
         return box(acknowledged{});
       },
       [self](const boxed<subscribe_events>& wish, const client_actor& client) {
@@ -486,15 +495,15 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<executor_heartbeat>& beat) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return;
-        const auto it = s.executors.find(beat->executor);
-        if (it == s.executors.end() || it->second.info.epoch != beat->epoch || beat->number <= it->second.last_number) {
+        auto* e = s.author(self, beat->executor);
+        if (e == nullptr || e->info.epoch != beat->epoch || beat->number <= e->last_number) {
           ++s.surprises;
           return;
         }
-        it->second.last_number = beat->number;
-        it->second.last_beat = now_of(self);
-        it->second.block_bytes = beat->block_bytes;
-        it->second.running = beat->running;
+        e->last_number = beat->number;
+        e->last_beat = now_of(self);
+        e->block_bytes = beat->block_bytes;
+        e->running = beat->running;
       },
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);

@@ -232,5 +232,50 @@ TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
   shut_down(elsewhere);
 }
 
+executor_actor::behavior_type idle(executor_actor::pointer self) {
+  harden(self, {});
+  return {[](const boxed<executor_orders>&) {}, [](const boxed<driver_heartbeat>&) {},
+          [](const boxed<outcome_batch>&) {}, [](const boxed<stop_session>&) { return box(acknowledged{}); },
+          [](tick) {}};
+}
+
+TEST_F(strangers, who_are_admitted_cannot_speak_for_an_executor) {
+  dag_scheduler_actor scheduler;
+  const auto join = [&](node& from, const driver_actor& driver, incarnation epoch) {
+    const hello_opening opening{peer_role::executor, cluster_name};
+    const auto challenge = from.request<hello_challenge>(driver, box(opening.message()));
+    EXPECT_TRUE(challenge);
+    executor_registration registration;
+    registration.proof = *opening.answer(**challenge, *secret);
+    registration.info = testing::executor_builder{}.make({}, epoch);
+    const auto handle = from.system.spawn(idle);
+    caf::scoped_actor self{from.system};
+    ask(self, driver, 10s, box(std::move(registration)), handle)
+        .receive([&](const boxed<welcome>&, const dag_scheduler_actor& to) { scheduler = to; },
+                 [](const caf::error&) { ADD_FAILURE(); });
+    return handle;
+  };
+  const auto honest = join(home, front, 5);
+  const auto liar = join(away, seen, 6);
+  const auto dropped = status().dropped_messages;
+  caf::scoped_actor self{away.system};
+  executor_heartbeat beat;
+  beat.executor = executor_id{1};
+  beat.epoch = 5;
+  beat.number = 1'000'000;
+  tell(self, seen, box(beat));
+  EXPECT_TRUE(away.request<acknowledged>(seen, box(goodbye{executor_id{1}, 5, "no"})));
+  EXPECT_EQ(status().executors.size(), 2u);
+  EXPECT_EQ(status().dropped_messages, dropped + 2);
+  executor_report report;
+  report.executor = executor_id{1};
+  report.epoch = 5;
+  tell(self, scheduler, box(std::move(report)));
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages == dropped + 3; }));
+  scheduler = nullptr;
+  shut_down(honest);
+  shut_down(liar);
+}
+
 } // namespace
 } // namespace troupe::actor_tests
