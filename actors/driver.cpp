@@ -104,6 +104,7 @@ void driver_state::start_services(driver_pointer self) {
   manager.defaults = config.defaults;
   manager.loggers = config.loggers;
   profiles = spawn_resource_profile_manager(self->system(), std::move(manager));
+  watch(self, profiles);
   const auto spawn = [this, self](allocation_policy::options policy) {
     allocator_config a;
     a.policy = std::move(policy);
@@ -112,6 +113,7 @@ void driver_state::start_services(driver_pointer self) {
     a.loggers = config.loggers;
     a.request_timeout = config.request_timeout;
     allocator = spawn_allocator(self->system(), std::move(a));
+    watch(self, allocator);
     tell(self, scheduler, allocator);
   };
   if (config.fixed_executors.empty()) return spawn(config.allocation);
@@ -271,6 +273,14 @@ void driver_state::tick_passed(driver_pointer self) {
 }
 
 void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
+  const auto is = [&](const auto& actor) { return actor && actor.address() == who; };
+  if (is(scheduler) || (!config.remote_services && (is(allocator) || is(profiles)))) {
+    // Jobs would wait for ever. The end of the driver is what everybody who waits for one watches.
+    const auto* lost = is(scheduler) ? "dag scheduler" : is(allocator) ? "allocator" : "resource profile manager";
+    log->critical("ends: its {} is gone", lost);
+    self->quit(to_caf_error(make_error(ec::internal, std::string{"the "} + lost + " is gone")));
+    return;
+  }
   for (const auto& [id, e] : executors)
     if (e.handle.address() == who) return gone(self, id, "connection lost", true);
   std::erase_if(subscribers, [&](const subscriber& s) { return s.handle.address() == who; });
@@ -282,8 +292,7 @@ void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
     clients.erase(it);
     return;
   }
-  if (config.remote_services &&
-      ((allocator && allocator.address() == who) || (profiles && profiles.address() == who))) {
+  if (is(allocator) || is(profiles)) {
     log->error("services-gone: submissions wait until they are back");
     if (allocator) admitted->dismiss(allocator.node());
     allocator = nullptr;
@@ -356,6 +365,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   scheduler.loggers = state.config.loggers;
   scheduler.request_timeout = state.config.request_timeout;
   state.scheduler = spawn_dag_scheduler(self->system(), std::move(scheduler));
+  watch(self, state.scheduler);
   if (!state.config.remote_services) state.start_services(self);
   state.last_tick = now_of(self);
   tell_after(self, driver_actor{self}, state.config.heartbeat_interval / 4, tick{});

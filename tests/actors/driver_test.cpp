@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <troupe/actors/client.hpp>
 #include <troupe/tests/actors/fakes.hpp>
 
 namespace troupe::actor_tests {
@@ -213,6 +214,19 @@ TEST_F(driver, stops_its_executors_and_takes_no_more) {
   EXPECT_EQ(heard->stops, 1u);
   EXPECT_EQ(admit_executor(world, front, *secret, info, spawn_listening_executor(world, heard)).failed.code,
             ec::refused);
+}
+
+TEST_F(driver, ends_with_its_scheduler_and_its_clients_hear_of_it) {
+  bool lost = false;
+  client_config config;
+  config.driver = front;
+  config.on_driver_gone = [&] { lost = true; };
+  world.end_with_system(spawn_client(world.system(), std::move(config)));
+  const auto admitted = admit();
+  ASSERT_FALSE(admitted.failed);
+  EXPECT_FALSE(lost);
+  world.end(admitted.scheduler);
+  EXPECT_TRUE(lost);
 }
 
 // -- jobs
