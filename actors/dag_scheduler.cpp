@@ -1,5 +1,6 @@
 #include <troupe/actors/dag_scheduler.hpp>
 
+#include <set>
 #include <unordered_map>
 
 #include <troupe/messages/gate.hpp>
@@ -20,6 +21,7 @@ struct scheduler_state {
   allocator_actor allocator;
   std::unordered_map<executor_id, executor_actor> executors;
   std::unordered_map<job_id, client_actor> submitters; ///< of unfinished jobs
+  std::set<caf::actor_addr> watched;                   ///< clients; repeated watches would repeat the notice
   event_batch facts;                                   ///< not sent yet
   effects::list effects_buffer;                        ///< reused: no allocation per event
   time_point last_progress{};
@@ -96,9 +98,11 @@ void scheduler_state::report_progress(scheduler_pointer self, time_point now) {
 }
 
 void scheduler_state::submitter_gone(scheduler_pointer self, const caf::actor_addr& who) {
+  watched.erase(who);
   std::vector<job_id> orphans;
   for (const auto& [job, client] : submitters)
     if (client.address() == who) orphans.push_back(job);
+  log->info("submitter-gone jobs={}", orphans.size());
   effects::list out;
   for (const auto job : orphans) {
     submitters.erase(job); // nobody to tell
@@ -204,10 +208,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         const auto id = s.core->on_job_submitted(submission->job, submission->profiles, now, s.effects_buffer);
         s.log->info("job-submitted job={} name=\"{}\" stages={}", id.value, submission->job->name,
                     submission->job->stages.size());
-        // One watch per client; repeated ones would only repeat the notice.
-        const auto known = std::any_of(s.submitters.begin(), s.submitters.end(),
-                                       [&](const auto& entry) { return entry.second == client; });
-        if (!known) watch(self, client);
+        if (s.watched.insert(client.address()).second) watch(self, client);
         s.submitters.emplace(id, client);
         // The acceptance goes first, so that a submitter knows the job before it hears of its end.
         auto promise = self->make_response_promise<boxed<job_accepted>>();

@@ -1,7 +1,10 @@
 // What the driver and the dag scheduler do together, with an executor that does what it is told.
 
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <troupe/tests/actors/fakes.hpp>
 
@@ -131,6 +134,27 @@ TEST_F(dag_scheduler_actor_test, cancels_the_jobs_of_a_submitter_that_is_gone) {
   const auto status = status_of(world, front);
   ASSERT_EQ(status.jobs.size(), 1u);
   EXPECT_EQ(status.jobs[0].state, job_state::cancelled);
+}
+
+TEST_F(dag_scheduler_actor_test, hears_once_that_a_submitter_of_many_jobs_is_gone) {
+  std::ostringstream lines;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(lines);
+  auto config = plain_driver(secret);
+  config.loggers = [sink](std::string_view actor) {
+    return std::make_shared<spdlog::logger>(std::string{actor}, sink);
+  };
+  front = world.end_with_system(spawn_driver(world.system(), std::move(config)));
+  auto w = join(5);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(submit(testing::job_builder{}.stage("only", 1).make()));
+    work(w);
+  }
+  ASSERT_EQ(hears->ends.size(), 3u);
+  world.end(client);
+  const auto text = lines.str();
+  const auto first = text.find("submitter-gone");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find("submitter-gone", first + 1), std::string::npos) << text;
 }
 
 TEST_F(dag_scheduler_actor_test, fails_a_job_that_nothing_here_can_ever_run) {
