@@ -42,8 +42,9 @@ struct peer_state {
 
 peer_actor::behavior_type peer(stateful_pointer<peer_actor, peer_state> self,
                                std::function<void(const std::string&)> on_unexpected) {
-  harden(self,
-         {.on_unexpected = std::move(on_unexpected), .on_down = {}, .on_error = {}, .on_exit = {}, .on_exception = {}});
+  actor_hooks hooks;
+  hooks.on_unexpected = std::move(on_unexpected);
+  harden(self, std::move(hooks));
   return {[](const boxed<executor_orders>& orders) { return orders; },
           [](const boxed<goodbye>&, const client_actor& client) -> caf::result<boxed<acknowledged>, client_actor> {
             return {box(acknowledged{}), client};
