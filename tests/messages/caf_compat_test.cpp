@@ -55,6 +55,7 @@ odd_actor::behavior_type odd(odd_actor::pointer self, std::shared_ptr<ears> e, o
                       e->exit.set_value(describe(*system, why));
                       return mortal;
                     },
+                .on_forged = {},
                 .on_exception = [e](const std::string& what) { e->exception.set_value(what); }});
   if (other) watch(self, other);
   return {[self, other](const boxed<cancel_job>& what) {
