@@ -25,6 +25,8 @@ namespace {
 constexpr int kill_wait_ms = 1000;
 /// A command that starts processes faster than they are killed is given up after so many rounds; the keeper gets them.
 constexpr int max_rounds = 1000;
+/// Orphans whose environment cannot be read are looked at so often, 1 ms apart.
+constexpr int max_looks = 20;
 constexpr std::size_t max_environment = 4 << 20;
 
 /// The content of a /proc file; "" where it cannot be read.
@@ -83,10 +85,13 @@ std::optional<process_state> state_of(pid_t pid) {
   return s;
 }
 
-bool carries(pid_t pid, std::string_view attempt) {
+/// @returns nothing where the environment cannot be read, as for a moment while the process becomes another program
+std::optional<bool> carries(pid_t pid, std::string_view attempt) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(pid));
-  const auto environment = '\0' + read_file(path, max_environment) + '\0';
+  const auto read = read_file(path, max_environment);
+  if (read.empty()) return std::nullopt;
+  const auto environment = '\0' + read + '\0';
   return environment.find('\0' + std::string{attempt_variable} + '=' + std::string{attempt} + '\0') !=
          std::string::npos;
 }
@@ -153,8 +158,10 @@ std::size_t end_left_behind(pid_t main, std::string_view attempt) {
   const pid_t self = ::getpid();
   const pid_t own_session = ::getsid(0);
   std::size_t killed = 0;
+  int looks_left = max_looks;
   for (int round = 0; round < max_rounds; ++round) {
     bool found = false;
+    bool undecided = false;
     for (const auto pid : adopts ? adopted_children() : all_processes()) {
       if (pid == main || pid == self) continue;
       const auto state = state_of(pid);
@@ -167,12 +174,18 @@ std::size_t end_left_behind(pid_t main, std::string_view attempt) {
       }
       const bool ended = kill_if(pid, [&] {
         const auto now = state_of(pid);
-        return now && (now->session == main || now->group == main || carries(pid, attempt));
+        if (!now) return false;
+        if (now->session == main || now->group == main) return true;
+        const auto marked = carries(pid, attempt);
+        undecided = undecided || (!marked && adopts);
+        return marked.value_or(false);
       });
       found = found || ended;
       killed += ended ? 1 : 0;
     }
-    if (!found) break;
+    if (found) continue;
+    if (!undecided || --looks_left == 0) break;
+    ::poll(nullptr, 0, 1);
   }
   return killed;
 }
