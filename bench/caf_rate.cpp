@@ -12,7 +12,9 @@
 
 #include <caf/io/middleman.hpp>
 
+#include <caf/event_based_actor.hpp>
 #include <troupe/launcher/node_system.hpp>
+
 #include <troupe/messages/caf_compat.hpp>
 #include <troupe/messages/network.hpp>
 
@@ -53,7 +55,6 @@ int parent(int ready, std::uint32_t batches, std::uint32_t window) {
   }
   const auto start = std::chrono::steady_clock::now();
   {
-    caf::scoped_actor done{system};
     system.spawn([&, peer = *peer](caf::event_based_actor* self) {
       struct progress {
         std::uint32_t sent = 0;
