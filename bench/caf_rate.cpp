@@ -10,11 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 
-#include <caf/event_based_actor.hpp>
 #include <troupe/launcher/node_system.hpp>
-
 #include <troupe/messages/caf_compat.hpp>
 #include <troupe/messages/network.hpp>
 

@@ -37,7 +37,7 @@ void job_connection::close() {
     caf::scoped_actor self{*system_};
     watch(self.ptr(), client_);
     shut_down(client_);
-    self->receive([](const caf::down_msg&) {}, caf::after(options_.request_timeout) >> [] {});
+    self->receive([](const caf::down_msg&) {});
   }
   client_ = nullptr;
   options_.driver = nullptr;

@@ -72,12 +72,12 @@ fault check_program(const native_program& program) {
 
 fault check_program(const command_program& program) {
   if (program.words.empty() || program.words.front().empty()) return "has no program to run";
-  for (const auto& word : program.words)
-    if (has_nul(word))
-      return "has a command word with a NUL byte, which no program can be given";
-    else if (word.size() > max_command_text_size)
+  for (const auto& word : program.words) {
+    if (has_nul(word)) return "has a command word with a NUL byte, which no program can be given";
+    if (word.size() > max_command_text_size)
       return "has a command word of " + std::to_string(word.size()) + " bytes, at most " +
              std::to_string(max_command_text_size) + " can be given to a program";
+  }
   for (const auto& [name, value] : program.environment) {
     if (name.empty() || name.find('=') != std::string::npos || has_nul(name))
       return "sets the environment variable `" + shown(name) + "`: a name must not be empty nor hold `=` or a NUL byte";

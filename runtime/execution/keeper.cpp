@@ -87,11 +87,10 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   while (executor_fd >= 0) {
     int timeout = -1;
     if (deadline) {
-      const auto moment = clock::now();
-      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*deadline - moment).count();
+      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*deadline - clock::now()).count();
       if (rest <= 0) {
         ::kill(executor, SIGKILL); // ends stopped processes too
-        deadline = clock::time_point::max();
+        deadline.reset();
         continue;
       }
       timeout = static_cast<int>(std::min<long long>(rest, 1'000'000));
