@@ -13,7 +13,17 @@ struct client_state {
   std::uint64_t surprises = 0;
 };
 
-client_actor::behavior_type behavior(stateful_pointer<client_actor, client_state> self, client_config config) {
+void answered(stateful_pointer<submitting_client_actor, client_state> self, const boxed<job_submission>& submission,
+              const result<job_id>& job) {
+  const auto& c = state_of(self).config;
+  const bool wanted = c.on_answer && c.on_answer(submission, job);
+  if (wanted || !job) return;
+  ask_untimed(self, c.driver, box(cancel_job{*job, "its submitter stopped waiting"}))
+      .then([](const boxed<acknowledged>&) {}, [](const caf::error&) {});
+}
+
+submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_client_actor, client_state> self,
+                                                client_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.admitted = std::make_unique<gate>(self->node());
@@ -28,6 +38,16 @@ client_actor::behavior_type behavior(stateful_pointer<client_actor, client_state
     watch(self, state.config.driver);
   }
   return {
+      [self](const boxed<job_submission>& submission) {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self) || !s.config.driver) return;
+        // Who waits for the answer has a clock of its own.
+        ask_untimed(self, s.config.driver, submission, client_actor{submitting_client_actor{self}})
+            .then([self, submission](const boxed<job_accepted>& a) { answered(self, submission, a->job); },
+                  [self, submission](const caf::error& why) {
+                    answered(self, submission, from_caf_error(self->system(), why));
+                  });
+      },
       [self](const boxed<job_progress>& progress) {
         auto& s = state_of(self);
         if (s.admitted->passes(self) && s.config.on_progress) s.config.on_progress(progress);
@@ -45,7 +65,7 @@ client_actor::behavior_type behavior(stateful_pointer<client_actor, client_state
 
 } // namespace
 
-client_actor spawn_client(caf::actor_system& system, client_config config) {
+submitting_client_actor spawn_client(caf::actor_system& system, client_config config) {
   return system.spawn(behavior, std::move(config));
 }
 

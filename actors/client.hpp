@@ -1,6 +1,6 @@
 #pragma once
 
-/// The small actor in each submitting process that hears how its jobs go and passes it on.
+/// The small actor in each submitting process that hands its jobs over, hears how they go and passes that on.
 
 #include <functional>
 
@@ -17,11 +17,14 @@ struct client_config {
   /// Where jobs are submitted. Its hello has passed: what its process says is believed, and this actor's own process.
   driver_actor driver;
   std::function<void()> on_driver_gone; ///< the driver has ended or cannot be reached any more
+  /// The driver's answer to a submission, which may come after the job's end. @returns false where nobody waits for the
+  /// job any more: it is cancelled
+  std::function<bool(const boxed<job_submission>&, const result<job_id>&)> on_answer;
   std::function<void(const boxed<job_progress>&)> on_progress;
   std::function<void(const boxed<job_end>&)> on_end;
   std::function<void(const boxed<event_batch>&)> on_events;
 };
 
-client_actor spawn_client(caf::actor_system& system, client_config config);
+submitting_client_actor spawn_client(caf::actor_system& system, client_config config);
 
 } // namespace troupe

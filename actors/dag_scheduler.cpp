@@ -50,6 +50,9 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       complete(self, *c);
     } else if (auto* a = std::get_if<effects::ask_feasibility>(&effect)) {
       ask_allocator(self, std::move(a->shapes));
+    } else if (auto* g = std::get_if<effects::give_up_executor>(&effect)) {
+      log->warn("executor-given-up executor={} cause=\"{}\"", g->executor.value, g->cause);
+      tell(self, config.driver, box(executor_gone{g->executor, g->epoch, std::move(g->cause), true}));
     } else if (auto* l = std::get_if<effects::report_load>(&effect)) {
       if (allocator) tell(self, allocator, box(std::move(l->report)));
     }
@@ -60,13 +63,13 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
 
 void scheduler_state::complete(scheduler_pointer self, effects::complete_job& done) {
   const auto id = done.end.job;
-  const auto& failure = done.end.failure.message;
-  log->info("job-ended job={} state={}{}{}", id.value, to_string(done.end.progress.state), failure.empty() ? "" : " ",
-            failure);
+  const auto state = done.end.progress.state;
+  const auto failure = done.end.failure.message;
   if (const auto it = submitters.find(id); it != submitters.end()) {
     tell(self, it->second, box(std::move(done.end)));
     submitters.erase(it);
   }
+  log->info("job-ended job={} state={}{}{}", id.value, to_string(state), failure.empty() ? "" : " ", failure);
   if (stopping && submitters.empty()) {
     for (auto& promise : stop_promises) promise.deliver(box(acknowledged{}));
     stop_promises.clear();
@@ -185,6 +188,12 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
           return;
         }
         s.core->on_report(*report, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+      },
+      [self](const boxed<executor_heartbeat>& beat) {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return;
+        s.core->on_heartbeat(*beat, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
       [self](const allocator_actor& allocator) {

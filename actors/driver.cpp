@@ -220,7 +220,7 @@ void driver_state::forward(driver_pointer self, const pending_submission& reques
   job_submission resolved{request.submission->job, {}};
   for (const auto& p : resolved.job->profiles) resolved.profiles.push_back(cache.at(p));
   auto promise = request.promise;
-  ask(self, scheduler, config.request_timeout, box(std::move(resolved)), request.client)
+  ask_untimed(self, scheduler, box(std::move(resolved)), request.client)
       .then([promise](const boxed<job_accepted>& accepted) mutable { promise.deliver(accepted); },
             [promise](const caf::error& why) mutable { promise.deliver(why); });
 }
@@ -343,7 +343,7 @@ template <class Answer, class Question>
 caf::result<boxed<Answer>> ask_scheduler(driver_pointer self, const boxed<Question>& question) {
   auto& s = state_of(self);
   auto promise = self->template make_response_promise<boxed<Answer>>();
-  ask(self, s.scheduler, s.config.request_timeout, question)
+  ask_untimed(self, s.scheduler, question)
       .then([promise](const boxed<Answer>& answer) mutable { promise.deliver(answer); },
             [promise](const caf::error& why) mutable { promise.deliver(why); });
   return promise;
@@ -454,7 +454,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return to_caf_error(stranger());
         auto promise = self->make_response_promise<boxed<cluster_status>>();
-        ask(self, s.scheduler, s.config.request_timeout, query)
+        ask_untimed(self, s.scheduler, query)
             .then(
                 [self, promise](const boxed<cluster_status>& answer) mutable {
                   auto& mine = state_of(self);
@@ -514,6 +514,14 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         e->last_beat = now_of(self);
         e->block_bytes = beat->block_bytes;
         e->running = beat->running;
+        tell(self, s.scheduler, beat);
+      },
+      [self](const boxed<executor_gone>& given_up) {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return;
+        const auto it = s.executors.find(given_up->executor);
+        if (it != s.executors.end() && it->second.info.epoch == given_up->epoch)
+          s.gone(self, given_up->executor, given_up->cause, given_up->lost);
       },
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);

@@ -30,7 +30,7 @@ result<introduction> introduce(caf::actor_system& system, const driver_actor& dr
           },
           [&](const caf::error& why) { failed = from_caf_error(system, why); });
   if (surrendered) {
-    const auto nobody = spawn_client(system, {});
+    const client_actor nobody = spawn_client(system, {});
     peer_registration registration;
     registration.proof = *surrendered;
     registration.role = role;

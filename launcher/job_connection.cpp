@@ -1,5 +1,7 @@
 #include <troupe/launcher/job_connection.hpp>
 
+#include <algorithm>
+
 #include <caf/scoped_actor.hpp>
 
 #include <troupe/messages/type_ids.hpp>
@@ -14,14 +16,12 @@ job_connection::job_connection(caf::actor_system& system, options opts) : system
   config.on_progress = [this](const boxed<job_progress>& progress) {
     if (options_.on_progress) options_.on_progress(*progress);
   };
+  config.on_answer = [this](const boxed<job_submission>& submission, const result<job_id>& job) {
+    return answered(submission, job);
+  };
   config.on_end = [this](const boxed<job_end>& end) {
     if (options_.on_end) options_.on_end(*end);
-    std::lock_guard lock{mutex_};
-    if (const auto it = jobs_.find(end->job); it != jobs_.end())
-      it->second = end;
-    else
-      early_.emplace(end->job, end);
-    changed_.notify_all();
+    ended(end);
   };
   client_ = spawn_client(*system_, std::move(config));
 }
@@ -58,41 +58,73 @@ result<boxed<Answer>> job_connection::call(duration timeout, const Question&... 
   return out;
 }
 
-result<job_id> job_connection::submit(std::shared_ptr<const job_spec> job) {
+job_end job_connection::run(std::shared_ptr<const job_spec> job) {
+  const auto deadline = std::chrono::steady_clock::now() + options_.request_timeout;
+  auto submission = box(job_submission{std::move(job), {}});
+  const auto* name = submission.shared().get();
+  const auto mine = std::make_shared<submitted>();
+  mine->submission = submission;
+  job_end failed;
   {
-    std::lock_guard lock{mutex_};
-    if (lost_) return lost_;
+    const std::lock_guard lock{mutex_};
+    failed.failure = lost_;
+    if (!lost_) submitted_.emplace(name, mine);
   }
-  auto accepted = call<job_accepted>(options_.request_timeout, box(job_submission{std::move(job), {}}), client_);
-  if (!accepted) return accepted.error();
-  const auto id = (*accepted)->job;
-  std::lock_guard lock{mutex_};
-  auto& slot = jobs_[id];
-  if (const auto it = early_.find(id); it != early_.end()) {
-    slot = it->second;
-    early_.erase(it);
+  if (failed.failure) return failed;
+  {
+    // Not `call`: its caller would wake for the acceptance alone.
+    const std::shared_lock lock{open_};
+    if (system_) tell_as(client_, client_, submission);
   }
-  return id;
+  std::unique_lock lock{mutex_};
+  const auto over = [&] { return mine->end || mine->refused || lost_; };
+  if (!changed_.wait_until(lock, deadline, over)) {
+    if (mine->job) {
+      changed_.wait(lock, over);
+    } else {
+      mine->awaited = false; // `answered` ends it, should it be accepted yet
+      failed.failure = make_error(ec::unreachable, options_.described + " has not answered the submission in time");
+      return failed;
+    }
+  }
+  failed.job = mine->job;
+  failed.failure = mine->refused ? mine->refused : lost_;
+  if (mine->awaited || lost_) submitted_.erase(name);
+  return mine->end ? **mine->end : failed;
 }
 
-job_end job_connection::wait(job_id job) {
-  std::unique_lock lock{mutex_};
-  job_end failed;
-  failed.job = job;
-  const auto it = jobs_.find(job);
-  if (it == jobs_.end()) {
-    failed.failure = make_error(ec::not_found, "job " + std::to_string(job.value) + " is not waited for here");
-    return failed;
+/// @returns whether somebody waits for it
+bool job_connection::answered(const boxed<job_submission>& submission, const result<job_id>& job) {
+  const std::lock_guard lock{mutex_};
+  const auto it = submitted_.find(submission.shared().get());
+  if (it == submitted_.end()) return false; // the driver is lost
+  auto& one = *it->second;
+  if (job) one.job = *job;
+  const auto early = job ? early_.extract(*job) : decltype(early_)::node_type{};
+  if (!one.awaited) {
+    if (!job || early) submitted_.erase(it);
+    return false;
   }
-  changed_.wait(lock, [&] { return it->second.has_value() || lost_; });
-  if (!it->second) {
-    failed.failure = lost_;
-    jobs_.erase(it);
-    return failed;
+  if (!job)
+    one.refused = job.error();
+  else if (early)
+    one.end = early.mapped();
+  if (!job || early) changed_.notify_all();
+  return true;
+}
+
+void job_connection::ended(const boxed<job_end>& end) {
+  const std::lock_guard lock{mutex_};
+  const auto it = std::find_if(submitted_.begin(), submitted_.end(),
+                               [&](const auto& entry) { return entry.second->job == end->job; });
+  if (it == submitted_.end()) {
+    early_.emplace(end->job, end);
+  } else if (!it->second->awaited) {
+    submitted_.erase(it);
+  } else {
+    it->second->end = end;
+    changed_.notify_all();
   }
-  const auto end = *it->second;
-  jobs_.erase(it);
-  return *end;
 }
 
 result<std::string> job_connection::fetch(const result_location& where) {
@@ -128,9 +160,18 @@ result<void> job_connection::cancel(job_id job, std::string_view reason) {
 void job_connection::cancel_all(std::string_view reason) {
   std::vector<job_id> open;
   {
-    std::lock_guard lock{mutex_};
-    for (const auto& [job, end] : jobs_)
-      if (!end) open.push_back(job);
+    const std::lock_guard lock{mutex_};
+    for (const auto& [name, entry] : submitted_) {
+      auto& one = *entry;
+      if (one.end || !one.awaited) continue;
+      if (one.job) {
+        open.push_back(one.job);
+        continue;
+      }
+      one.awaited = false; // cancelled as soon as it is accepted
+      one.refused = make_error(ec::cancelled, std::string{reason});
+    }
+    changed_.notify_all();
   }
   // Whoever waits for a job that cannot be ended learns why from the loss of the driver.
   for (const auto job : open) static_cast<void>(cancel(job, reason));

@@ -36,8 +36,7 @@ public:
   job_connection(caf::actor_system& system, options opts);
   ~job_connection() override;
 
-  result<job_id> submit(std::shared_ptr<const job_spec> job) override;
-  job_end wait(job_id job) override;
+  job_end run(std::shared_ptr<const job_spec> job) override;
   result<std::string> fetch(const result_location& where) override;
   void release(job_id job) override;
   result<std::vector<task_placement>> placements(job_id job) override;
@@ -55,20 +54,30 @@ public:
   result<cluster_status> status();
   /// Ends the session of the driver.
   result<void> stop(const std::string& reason, duration timeout);
-  const client_actor& client() const noexcept { return client_; }
+  client_actor client() const { return client_; }
 
 private:
+  /// A job that was handed over. It stays until nothing more can be heard of it.
+  struct submitted {
+    boxed<job_submission> submission; ///< its address names the job until there is an id
+    job_id job;                       ///< once accepted
+    std::optional<boxed<job_end>> end;
+    error refused;
+    bool awaited = true; ///< false: whoever submitted it was told of a failure and has gone
+  };
+  bool answered(const boxed<job_submission>& submission, const result<job_id>& job);
+  void ended(const boxed<job_end>& end);
   template <class Answer, class... Question>
   result<boxed<Answer>> call(duration timeout, const Question&... question);
 
   mutable std::shared_mutex open_; ///< held shared by calls, exclusively by `close`
   caf::actor_system* system_;      ///< null once closed
   options options_;
-  client_actor client_;
+  submitting_client_actor client_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<job_id, std::optional<boxed<job_end>>> jobs_; ///< submitted and not waited for yet
-  std::map<job_id, boxed<job_end>> early_;               ///< ends that overtook their acceptance
+  std::map<const job_submission*, std::shared_ptr<submitted>> submitted_;
+  std::map<job_id, boxed<job_end>> early_; ///< ends that overtook their acceptance
   error lost_;
 };
 

@@ -21,7 +21,7 @@ node_config::node_config(bool networked) {
 result<void> node_config::apply(const settings& s) {
   // Work stealing makes idle pool threads poll and take the cores that tasks should have; unlimited throughput lets a
   // busy sender starve the socket loop.
-  const auto threads = std::clamp(std::thread::hardware_concurrency() / 2, 2u, 8u);
+  const auto threads = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
   const auto milliseconds = [&](auto k) {
     return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(s.get(k)).count()) + "ms";
   };

@@ -179,6 +179,17 @@ auto ask(Self&& self, const Handle& receiver, std::chrono::duration<Rep, Period>
 #endif
 }
 
+/// Asks without a time-out, whose clock would wake a thread twice for each question: for a receiver of this process
+/// that is watched, and for an asker whose own clients do not wait for ever.
+template <class Self, class Handle, class... Args>
+auto ask_untimed(Self&& self, const Handle& receiver, Args&&... args) {
+#if TROUPE_CAF1
+  return self->mail(std::forward<Args>(args)...).request(receiver, caf::infinite);
+#else
+  return self->request(receiver, caf::infinite, std::forward<Args>(args)...);
+#endif
+}
+
 /// The node that sent the message in hand; an invalid one (`!node`) when the message names no sender. The name is the
 /// peer's own word: it keeps strangers apart from peers, it does not stop a forger on an open network.
 template <class Self>

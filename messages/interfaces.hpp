@@ -54,6 +54,13 @@ using client_actor = handle<
     /// Events that were subscribed to, in order of their numbers. Driver.
     void(boxed<event_batch>)>;
 
+/// A client that also hands jobs over.
+using submitting_client_actor = handle<
+    /// Hands a job to the driver in this client's name. This process.
+    void(boxed<job_submission>),
+    /// As above.
+    void(boxed<job_progress>), void(boxed<job_end>), void(boxed<event_batch>)>;
+
 /// Interns resource profiles.
 using resource_profile_manager_actor = handle<
     /// Completes, checks and interns profiles; equal ones get one id. Idempotent. Driver.
@@ -79,6 +86,8 @@ using dag_scheduler_actor = handle<
     void(boxed<executor_gone>),
     /// Ended attempts and refusals. Executor.
     void(boxed<executor_report>),
+    /// What an executor says it has: compared with what it was given. Driver.
+    void(boxed<executor_heartbeat>),
     /// Whom to report load to and to ask about feasibility; replaces an earlier one. Driver.
     void(allocator_actor),
     /// Runs a job whose profiles are resolved; progress and end go to the client. Driver, for the submitter.
@@ -131,6 +140,8 @@ using driver_actor = handle<
     void(boxed<subscribe_events>, client_actor),
     /// The executor lives, and its load. Repeats are harmless. Executor.
     void(boxed<executor_heartbeat>),
+    /// An executor whose messages get lost: it is given up like one that fell silent. Dag scheduler.
+    void(boxed<executor_gone>),
     /// Facts from the owners of state, unnumbered: the driver gives each its place in the history. Dag scheduler.
     void(boxed<event_batch>),
     /// End the session. Answered when jobs and executors are gone. Client.

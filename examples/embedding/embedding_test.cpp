@@ -111,7 +111,7 @@ protected:
     std::promise<troupe::job_end> end;
     troupe::client_config hears;
     hears.on_end = [&](const troupe::boxed<troupe::job_end>& e) { end.set_value(*e); };
-    const auto client = troupe::spawn_client(*system_, std::move(hears));
+    const troupe::client_actor client = troupe::spawn_client(*system_, std::move(hears));
     submit(cluster, job, client);
     auto future = end.get_future();
     EXPECT_EQ(future.wait_for(60s), std::future_status::ready);
@@ -194,7 +194,7 @@ TEST_F(embedding, hears_progress_before_the_end) {
     two_run.set_value();
   };
   hears.on_end = [&](const troupe::boxed<troupe::job_end>& e) { end.set_value(*e); };
-  const auto client = troupe::spawn_client(*system_, std::move(hears));
+  const troupe::client_actor client = troupe::spawn_client(*system_, std::move(hears));
   troupe::job job{"gate"};
   job.stage("wait").run(gate_task).arguments({1, 2, 3, 4, 5});
   submit(cluster, job, client);

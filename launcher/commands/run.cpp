@@ -58,21 +58,15 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   const auto jobs = (*app)->jobs();
   stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
 
-  error failure;
-  if (const auto id = jobs->submit(std::make_shared<const job_spec>(std::move(*job)))) {
-    const auto end = jobs->wait(*id);
-    failure = end.failure;
-    if (flags.json) print_end(end);
-  } else {
-    failure = id.error();
-  }
+  const auto end = jobs->run(std::make_shared<const job_spec>(std::move(*job)));
+  if (flags.json && end.job) print_end(end);
   app->reset();
   display.finish();
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
     return 130;
   }
-  return failure ? complain(failure) : 0;
+  return end.failure ? complain(end.failure) : 0;
 }
 
 } // namespace troupe::commands

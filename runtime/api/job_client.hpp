@@ -21,10 +21,9 @@ class job_client {
 public:
   virtual ~job_client() = default;
 
-  /// Hands a job over. Refused when `validate` refuses it, a profile can never be satisfied, or nobody answers.
-  virtual result<job_id> submit(std::shared_ptr<const job_spec> job) = 0;
-  /// Waits for the end of a job of this client and gives it once. A lost driver ends it with `ec::unreachable`.
-  virtual job_end wait(job_id job) = 0;
+  /// Hands a job over and waits for its end. One that is refused ends with the reason and without an id; a lost driver
+  /// ends it with `ec::unreachable`.
+  virtual job_end run(std::shared_ptr<const job_spec> job) = 0;
   /// A result that `job_results::elsewhere` names. To be had until `release` is called for its job.
   virtual result<std::string> fetch(const result_location& where) = 0;
   /// Nothing more is fetched of an ended job: executors may drop its results. A job without results elsewhere needs no
@@ -32,7 +31,7 @@ public:
   virtual void release(job_id job) = 0;
   /// Which accepted attempt of a running or ended job ran where, stage by stage, ascending partitions.
   virtual result<std::vector<task_placement>> placements(job_id job) = 0;
-  /// Ends a job, of this client or another; `wait` then returns soon. A job that has ended stays as it is; one that the
+  /// Ends a job, of this client or another; `run` then returns soon. A job that has ended stays as it is; one that the
   /// driver does not know is `ec::not_found`.
   virtual result<void> cancel(job_id job, std::string_view reason) = 0;
 };

@@ -17,13 +17,11 @@ std::uint32_t session_core::partitions_or_default(std::uint32_t wanted) const no
 }
 
 void session_core::run(job_spec job, const visitor& each) {
-  const auto id = client_->submit(std::make_shared<const job_spec>(std::move(job)));
-  if (!id) throw job_error(id.error());
-  const auto end = client_->wait(*id);
-  {
+  const auto end = client_->run(std::make_shared<const job_spec>(std::move(job)));
+  if (end.job) {
     const std::lock_guard lock{mutex_};
     last_ = end.progress;
-    last_.job = *id;
+    last_.job = end.job;
   }
   if (end.failure) throw job_error(end.failure, end.progress);
   visit(end, each);

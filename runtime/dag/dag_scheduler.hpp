@@ -39,6 +39,8 @@ public:
     duration feasibility_wait =
         std::chrono::seconds{2};                      ///< a job waits so long to hear whether its executors can be had
     duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
+    /// An executor whose heartbeats lack orders, or tasks, for so long is given up: the channel lost a message.
+    duration loss_timeout = std::chrono::seconds{10};
   };
   explicit dag_scheduler(options opts);
 
@@ -59,6 +61,8 @@ public:
   void on_executor_gone(executor_id executor, incarnation epoch, const std::string& cause, bool lost, time_point now,
                         effects::list& out);
   void on_report(const executor_report& report, time_point now, effects::list& out);
+  /// Compares what an executor has with what it was given. A difference that stays means that it must be given up.
+  void on_heartbeat(const executor_heartbeat& beat, time_point now, effects::list& out);
 
   struct release {
     bool granted = false;

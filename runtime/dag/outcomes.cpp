@@ -1,6 +1,7 @@
 // What executors report: ended attempts, refusals, missing inputs.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
@@ -23,9 +24,38 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
     ++stale_;
     return;
   }
+  pool_[e].owing_since.reset();
   for (const auto& r : report.refusals) on_refusal(e, r, now, out);
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
   schedule(now, out);
+}
+
+void dag_scheduler::on_heartbeat(const executor_heartbeat& beat, time_point now, effects::list& out) {
+  const auto e = pool_.find(beat.executor);
+  if (e == no_executor || pool_[e].info.epoch != beat.epoch) {
+    ++stale_;
+    return;
+  }
+  auto& record = pool_[e];
+  const auto lasts = [&](std::optional<time_point>& since, bool amiss) {
+    if (!amiss)
+      since.reset();
+    else if (!since)
+      since = now;
+    return since && now - *since > options_.loss_timeout;
+  };
+  const bool all_seen = beat.orders_seen >= record.sequence;
+  const bool nothing_there = beat.running + beat.queued == 0;
+  const bool orders_lost = lasts(record.behind_since, beat.orders_seen < record.expected);
+  const bool tasks_lost = lasts(record.owing_since, all_seen && nothing_there && record.in_flight > 0);
+  if (!record.behind_since) record.expected = record.sequence;
+  if (orders_lost)
+    out.push_back(effects::give_up_executor{beat.executor, beat.epoch,
+                                            "its orders " + std::to_string(beat.orders_seen + 1) + " to " +
+                                                std::to_string(record.expected) + " got lost"});
+  else if (tasks_lost)
+    out.push_back(effects::give_up_executor{
+        beat.executor, beat.epoch, "the outcomes of " + std::to_string(record.in_flight) + " of its tasks got lost"});
 }
 
 void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,

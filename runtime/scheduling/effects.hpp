@@ -3,6 +3,7 @@
 /// The closed list of what the dag scheduler may ask its shell to do. Imperatives, compared by value in tests.
 
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct complete_job {
   job_end end;
   bool operator==(const complete_job&) const = default;
 };
+/// Messages to or from this executor get lost: give it up like one that fell silent.
+struct give_up_executor {
+  executor_id executor;
+  incarnation epoch = 0;
+  std::string cause;
+  bool operator==(const give_up_executor&) const = default;
+};
 /// Ask the allocator whether executors of these shapes can ever be had.
 struct ask_feasibility {
   std::vector<executor_shape> shapes;
@@ -41,7 +49,7 @@ struct publish {
   bool operator==(const publish&) const = default;
 };
 
-using any = std::variant<send_orders, complete_job, ask_feasibility, report_load, publish>;
+using any = std::variant<send_orders, complete_job, give_up_executor, ask_feasibility, report_load, publish>;
 using list = std::vector<any>;
 
 } // namespace troupe::effects

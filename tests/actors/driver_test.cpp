@@ -1,5 +1,7 @@
 // The front door under virtual time: hello, signs of life, the event stream.
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -247,6 +249,64 @@ TEST_F(driver, lets_submissions_wait_so_long_for_services_of_another_process) {
   answer.receive([](const boxed<job_accepted>&) {},
                  [&](const caf::error& why) { failed = from_caf_error(world.system(), why); });
   EXPECT_EQ(failed.code, ec::unreachable);
+}
+
+TEST_F(driver, gives_up_an_executor_that_lives_and_whose_orders_get_lost) {
+  const auto hears = std::make_shared<heard_by_client>();
+  const auto client = spawn_listening_client(world, hears);
+  const auto admission = admit();
+  ASSERT_FALSE(admission.failed);
+  const auto job = testing::job_builder{}.stage("s", 1).make();
+  EXPECT_FALSE(world.request(
+      front, [](const boxed<job_accepted>&) {}, box(job_submission{job, {}}), client));
+  world.pass(100ms);
+  ASSERT_FALSE(heard->orders.empty()) << "which the executor never says that it has seen";
+  for (std::uint64_t n = 1; n <= 11; ++n) {
+    world.pass(1s);
+    beat(admission.id, info.epoch, n);
+  }
+  EXPECT_EQ(admitted(), 1u);
+  for (std::uint64_t n = 12; n <= 14; ++n) {
+    world.pass(1s);
+    beat(admission.id, info.epoch, n);
+  }
+  EXPECT_EQ(admitted(), 0u);
+}
+
+class submitting_client : public driver {
+protected:
+  submitting_client_actor spawn(bool wanted) {
+    client_config config;
+    config.driver = front;
+    config.on_answer = [this, wanted](const boxed<job_submission>&, const result<job_id>& job) {
+      answers.push_back(job);
+      return wanted;
+    };
+    config.on_end = [this](const boxed<job_end>& end) { ends.push_back(end); };
+    return world.end_with_system(spawn_client(world.system(), std::move(config)));
+  }
+  std::vector<result<job_id>> answers;
+  std::vector<boxed<job_end>> ends;
+};
+
+TEST_F(submitting_client, tells_what_the_driver_answers) {
+  const auto client = spawn(true);
+  world.say(client, box(job_submission{testing::job_builder{}.stage("s", 1).make(), {}}));
+  world.say(client, box(job_submission{}));
+  world.pass(100ms);
+  ASSERT_EQ(answers.size(), 2u);
+  const auto accepted = std::count_if(answers.begin(), answers.end(), [](const auto& a) { return bool{a}; });
+  EXPECT_EQ(accepted, 1) << "the other one has no job";
+  EXPECT_THAT(ends, IsEmpty());
+}
+
+TEST_F(submitting_client, cancels_what_nobody_waits_for) {
+  const auto client = spawn(false);
+  world.say(client, box(job_submission{testing::job_builder{}.stage("s", 1).make(), {}}));
+  world.pass(100ms);
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0]->progress.state, job_state::cancelled);
+  EXPECT_THAT(ends[0]->failure.message, HasSubstr("stopped waiting"));
 }
 
 // -- events

@@ -54,6 +54,7 @@ dag_scheduler_actor spawn_scheduler(caf::actor_system& system, std::shared_ptr<h
               heard->reports.push_back(report);
               heard->order.emplace_back("report");
             },
+            [](const boxed<executor_heartbeat>&) {},
             [](const allocator_actor&) {},
             [](const boxed<job_submission>&, const client_actor&) -> caf::result<boxed<job_accepted>> { return no(); },
             [](const boxed<cancel_job>&) -> caf::result<boxed<acknowledged>> { return no(); },
@@ -119,6 +120,7 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
           std::lock_guard lock{heard->mutex};
           heard->beats.push_back(beat);
         },
+        [](const boxed<executor_gone>&) {},
         [](const boxed<event_batch>&) {},
         [](const boxed<stop_session>&) { return box(acknowledged{}); },
         [](tick) {},

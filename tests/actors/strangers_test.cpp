@@ -67,7 +67,7 @@ protected:
     const hello_opening opening{peer_role::client, cluster_name};
     const auto challenge = away.request<hello_challenge>(seen, box(opening.message()));
     EXPECT_TRUE(challenge);
-    auto client = spawn_client(away.system, {});
+    client_actor client = spawn_client(away.system, {});
     peer_registration registration;
     registration.proof = *opening.answer(**challenge, *secret);
     EXPECT_TRUE(away.request<welcome>(seen, box(std::move(registration)), client));
@@ -76,7 +76,7 @@ protected:
 };
 
 TEST_F(strangers, can_ask_and_order_nothing) {
-  const auto client = spawn_client(away.system, {});
+  const client_actor client = spawn_client(away.system, {});
   const auto job = box(job_submission{testing::job_builder{}.stage("only", 1).make(), {}});
   EXPECT_EQ(away.request<cluster_status>(seen, box(status_query{})).error().code, ec::unauthenticated);
   EXPECT_EQ(away.request<job_accepted>(seen, job, client).error().code, ec::unauthenticated);
@@ -213,7 +213,7 @@ TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
     client_config config;
     config.driver = std::move(driver);
     config.on_end = [ends](const boxed<job_end>&) { ++*ends; };
-    const auto client = spawn_client(home.system, std::move(config));
+    const client_actor client = spawn_client(home.system, std::move(config));
     const auto there = meet(client);
     caf::scoped_actor self{away.system};
     tell(self, there, box(job_end{}));

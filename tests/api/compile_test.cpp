@@ -170,9 +170,7 @@ TEST_F(compiled_jobs, operations_that_do_not_fit_together_fail_the_task) {
   const auto strings = *runner_->jobs.back();
   std::get<native_program>(numbers.stages[0].program).operations.back() =
       std::get<native_program>(strings.stages[0].program).operations.back();
-  const auto id = runner_->submit(std::make_shared<const job_spec>(numbers));
-  ASSERT_TRUE(id);
-  const auto end = runner_->wait(*id);
+  const auto end = runner_->run(std::make_shared<const job_spec>(numbers));
   EXPECT_EQ(end.failure.code, ec::task_failed);
   EXPECT_NE(end.failure.message.find("do not fit together"), std::string::npos) << end.failure.message;
 }

@@ -52,12 +52,15 @@ std::vector<std::pair<std::string, std::vector<task_address>>> addresses_of(cons
 
 } // namespace
 
-result<job_id> inline_runner::submit(std::shared_ptr<const job_spec> job) {
-  if (const auto valid = validate(*job); !valid) return valid.error();
+job_end inline_runner::run(std::shared_ptr<const job_spec> job) {
+  if (const auto valid = validate(*job); !valid) {
+    job_end refused;
+    refused.failure = valid.error();
+    return refused;
+  }
   jobs.push_back(job);
   const job_id id{jobs.size()};
-  finished_.emplace(id, execute(id, *job));
-  return id;
+  return finished_.emplace(id, execute(id, *job)).first->second.end;
 }
 
 inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& job) {
@@ -144,8 +147,6 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
   done.end.results = std::move(results);
   return done;
 }
-
-job_end inline_runner::wait(job_id job) { return finished_.at(job).end; }
 
 result<std::string> inline_runner::fetch(const result_location& where) {
   const auto found = stored_.find({where.stage, where.partition});

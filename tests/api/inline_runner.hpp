@@ -23,8 +23,7 @@ public:
   /// Results that were left to be fetched and not released.
   std::size_t kept_results() const noexcept { return stored_.size(); }
 
-  result<job_id> submit(std::shared_ptr<const job_spec> job) override;
-  job_end wait(job_id job) override;
+  job_end run(std::shared_ptr<const job_spec> job) override;
   result<std::string> fetch(const result_location& where) override;
   void release(job_id job) override;
   result<std::vector<task_placement>> placements(job_id job) override;

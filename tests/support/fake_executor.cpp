@@ -153,4 +153,14 @@ executor_report fake_executor::report(const std::vector<fake_end>& ends, duratio
   return r;
 }
 
+executor_heartbeat fake_executor::heartbeat() const {
+  executor_heartbeat beat;
+  beat.executor = info_.executor;
+  beat.epoch = info_.epoch;
+  beat.orders_seen = sequence_;
+  beat.running = static_cast<std::uint32_t>(running().size());
+  beat.queued = static_cast<std::uint32_t>(attempts().size()) - beat.running;
+  return beat;
+}
+
 } // namespace troupe::testing

@@ -68,6 +68,8 @@ public:
   /// Takes the attempts out of their queues and reports their ends, `run_time` for each, together with refusals that
   /// wait. Attempts that it does not have are reported all the same: the report is then late or forged.
   executor_report report(const std::vector<fake_end>& ends, duration run_time = std::chrono::seconds{1});
+  /// What it has, as its heartbeats say.
+  executor_heartbeat heartbeat() const;
   bool has_refusals() const noexcept { return !refusals_.empty(); }
 
 private:

@@ -40,6 +40,10 @@ public:
   shape_id shape_of(const resource_profile& p);
   /// Hands any report in.
   void deliver(const executor_report& report);
+  /// A heartbeat of every executor, `after` later.
+  void beat(duration after = std::chrono::seconds{1});
+  bool orders_get_lost = false; ///< once true, books and ledgers are not compared any more
+  std::vector<effects::give_up_executor> given_up;
 
   fake_executor& executor(executor_id e) { return *executors_.at(e); }
   std::vector<fake_attempt> attempts(executor_id e) { return executor(e).attempts(); }
@@ -89,6 +93,7 @@ private:
   std::map<executor_id, std::unique_ptr<fake_executor>> executors_;
   std::map<job_id, job_end> ends_;
   std::uint64_t next_executor_ = 1;
+  bool lossy_ = false;
 };
 
 } // namespace troupe::testing

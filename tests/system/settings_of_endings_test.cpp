@@ -85,10 +85,11 @@ TEST_P(slow_ends, a_command_has_the_kill_grace_after_it_was_asked_to_end) {
   test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1min"}}};
   auto job = load_job(file, 1);
   ASSERT_TRUE(job) << job.error().message;
-  const auto id = cluster.jobs().submit(std::make_shared<const job_spec>(std::move(*job)));
-  ASSERT_TRUE(id) << id.error().message;
+  background<job_end> running{
+      cluster, [&, spec = std::make_shared<const job_spec>(std::move(*job))] { return cluster.jobs().run(spec); }};
   ASSERT_TRUE(testing::wait_until([&] { return fs::exists(folder.path() + "/started"); }));
-  EXPECT_TRUE(cluster.jobs().cancel(*id, "enough"));
+  cluster.jobs().cancel_all("enough");
+  EXPECT_EQ(running.get().progress.state, job_state::cancelled);
   ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(program).empty(); }));
   EXPECT_TRUE(fs::exists(folder.path() + "/saved")) << "it was killed before";
   cluster.check_clean();

@@ -42,9 +42,7 @@ job_end end_of_text_job(const test_cluster& cluster, std::int64_t size) {
   j.stage("make").run(text_task).arguments({size});
   auto& jobs = cluster.jobs();
   const auto options = cluster.app().make_session_options();
-  const auto id = jobs.submit(std::make_shared<const job_spec>(j.build(options.jobs, 0)));
-  if (!id) throw std::runtime_error(id.error().message);
-  return jobs.wait(*id);
+  return jobs.run(std::make_shared<const job_spec>(j.build(options.jobs, 0)));
 }
 
 /// Bytes of block files below a directory.
