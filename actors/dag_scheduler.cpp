@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_map>
 
+#include <troupe/messages/codec.hpp>
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
 
@@ -10,6 +11,9 @@ namespace troupe {
 namespace {
 
 using scheduler_pointer = stateful_pointer<dag_scheduler_actor, struct scheduler_state>;
+
+/// A look at everything costs as much as there are executors.
+constexpr duration between_looks = std::chrono::milliseconds{10};
 
 struct scheduler_state {
   static constexpr const char* name = "troupe.dag-scheduler";
@@ -21,10 +25,12 @@ struct scheduler_state {
   allocator_actor allocator;
   std::unordered_map<executor_id, executor_actor> executors;
   std::unordered_map<job_id, client_actor> submitters; ///< of unfinished jobs
+  std::unordered_map<job_id, client_actor> fetching;   ///< who has not let go of results that stayed on executors
   std::set<caf::actor_addr> watched;                   ///< clients; repeated watches would repeat the notice
   event_batch facts;                                   ///< not sent yet
   effects::list effects_buffer;                        ///< reused: no allocation per event
   time_point last_progress{};
+  time_point last_look{};
   bool stopping = false;
   std::vector<caf::typed_response_promise<boxed<acknowledged>>> stop_promises;
 
@@ -35,6 +41,7 @@ struct scheduler_state {
   void flush_facts(scheduler_pointer self);
   void report_progress(scheduler_pointer self, time_point now);
   void submitter_gone(scheduler_pointer self, const caf::actor_addr& who);
+  void look(scheduler_pointer self);
   void tick_passed(scheduler_pointer self);
   cluster_status status(const status_query& query, time_point now) const;
 };
@@ -61,15 +68,27 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
   if (facts.records.size() >= 256) flush_facts(self);
 }
 
+/// Values of one job that travel in one message, with room for what goes beside them.
+constexpr std::size_t most_remote_results = wire_limits::message - (std::size_t{1} << 20);
+
 void scheduler_state::complete(scheduler_pointer self, effects::complete_job& done) {
   const auto id = done.end.job;
-  const auto state = done.end.progress.state;
-  const auto failure = done.end.failure.message;
   if (const auto it = submitters.find(id); it != submitters.end()) {
-    tell(self, it->second, box(std::move(done.end)));
+    const auto client = std::move(it->second);
     submitters.erase(it);
+    const auto& results = done.end.results;
+    if (results && !results->elsewhere.empty()) fetching.emplace(id, client);
+    if (client.node() != self->node() && drop_what_cannot_travel(done.end, most_remote_results)) {
+      fetching.erase(id);
+      effects::list more;
+      core->on_results_released(id, now_of(self), more);
+      dispatch(self, more);
+    }
+    tell(self, client, box(done.end));
   }
-  log->info("job-ended job={} state={}{}{}", id.value, to_string(state), failure.empty() ? "" : " ", failure);
+  const auto& failure = done.end.failure.message;
+  log->info("job-ended job={} state={}{}{}", id.value, to_string(done.end.progress.state), failure.empty() ? "" : " ",
+            failure);
   if (stopping && submitters.empty()) {
     for (auto& promise : stop_promises) promise.deliver(box(acknowledged{}));
     stop_promises.clear();
@@ -111,11 +130,22 @@ void scheduler_state::submitter_gone(scheduler_pointer self, const caf::actor_ad
     submitters.erase(job); // nobody to tell
     core->on_job_cancelled(job, "its submitter is gone", now_of(self), out);
   }
+  std::erase_if(fetching, [&](const auto& entry) {
+    if (entry.second.address() != who) return false;
+    core->on_results_released(entry.first, now_of(self), out);
+    return true;
+  });
   dispatch(self, out);
+}
+
+/// After a change that others should hear of at once. A thousand of them in a row cost a few looks.
+void scheduler_state::look(scheduler_pointer self) {
+  if (now_of(self) - last_look >= between_looks) tick_passed(self);
 }
 
 void scheduler_state::tick_passed(scheduler_pointer self) {
   const auto now = now_of(self);
+  last_look = now;
   core->on_tick(now, effects_buffer);
   dispatch(self, effects_buffer);
   flush_facts(self);
@@ -164,7 +194,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
                     info->host, info->pid, info->slots, to_string(info->profile));
         s.core->on_executor_added(*info, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
-        s.tick_passed(self);
+        s.look(self);
       },
       [self](const boxed<executor_gone>& gone) {
         auto& s = state_of(self);
@@ -176,7 +206,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         s.log->info("executor-removed executor={} lost={} cause=\"{}\"", gone->executor.value, gone->lost, gone->cause);
         s.core->on_executor_gone(gone->executor, gone->epoch, gone->cause, gone->lost, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
-        s.tick_passed(self);
+        s.look(self);
       },
       [self](const boxed<executor_report>& report) {
         auto& s = state_of(self);
@@ -204,7 +234,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         s.admitted->admit(allocator.node());
         s.core->on_allocator_added(now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
-        s.tick_passed(self);
+        s.look(self);
       },
       [self](const boxed<job_submission>& submission, const client_actor& client) -> caf::result<boxed<job_accepted>> {
         auto& s = state_of(self);
@@ -254,6 +284,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);
         if (!s.admitted->is_local(self)) return;
+        s.fetching.erase(release->job);
         s.core->on_results_released(release->job, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },

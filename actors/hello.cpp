@@ -71,8 +71,7 @@ result<hello_challenge> hello_desk::challenge(const hello& from, time_point now)
 result<void> hello_desk::check(const hello_proof& proof, peer_role role, time_point now) {
   const auto it = open_.find(proof.server_nonce);
   if (it == open_.end()) return make_error(ec::unauthenticated, "the proof answers no challenge of this driver");
-  const auto challenge = std::move(it->second);
-  open_.erase(it);
+  const auto challenge = open_.extract(it).mapped();
   if (now - challenge.made > challenge_lifetime)
     return make_error(ec::unauthenticated, "the proof came too late: say hello again");
   if (challenge.role != role || challenge.client_nonce != proof.client_nonce ||

@@ -28,7 +28,7 @@ void in_process_backend::converge(const std::vector<executor_order>& wanted) {
     names.insert(order.request);
     const auto it = children_.find(order.request);
     if (it == children_.end()) {
-      start(order);
+      if (!over_.contains(order.request)) start(order);
     } else if (order.parked && !it->second.parked) {
       it->second.parked = true;
       carving_.park(order.request);
@@ -39,16 +39,15 @@ void in_process_backend::converge(const std::vector<executor_order>& wanted) {
     c.stopping = true;
     shut_down(c.actor);
   }
+  std::erase_if(over_, [&](request_id request) { return !names.contains(request); });
 }
 
 void in_process_backend::start(const executor_order& order) {
   const auto refuse = [&](std::string why) {
     carving_.free(order.request);
     ended_.push_back({order.request, order.shape.shape, launch_state::refused, std::move(why)});
+    over_.insert(order.request);
   };
-  const auto heard =
-      std::any_of(ended_.begin(), ended_.end(), [&](const launch_status& s) { return s.request == order.request; });
-  if (heard) return;
   auto place = carving_.place(order.request, order.shape.profile);
   if (!place) return refuse(place.error().message);
   const auto name = "executor-" + std::to_string(order.request.value);
@@ -110,6 +109,7 @@ void in_process_backend::reap() {
     carving_.free(request);
     ended_.push_back({request, it->second.shape, launch_state::gone, std::move(why)});
     children_.erase(it);
+    over_.insert(request);
     std::error_code ignored;
     const auto name = "executor-" + std::to_string(request.value);
     std::filesystem::remove_all(options_.block_directory + "/blocks-" + name, ignored);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ private:
   carving carving_;
   std::map<request_id, child> children_;
   std::vector<launch_status> ended_;
+  std::set<request_id> over_; ///< ended or refused, and wanted until the allocator has heard of it
   std::shared_ptr<mailbox> mailbox_ = std::make_shared<mailbox>();
 };
 

@@ -31,9 +31,12 @@
 #include <troupe/runtime/execution/keeper.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
+#include <troupe/runtime/transfer/local_address.hpp>
 
 namespace troupe {
 namespace {
+
+constexpr const char* blocks_prefix = "blocks-";
 
 std::string hex(std::string_view bytes) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -144,6 +147,16 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
   return {};
 }
 
+std::string name_of_executor(request_id request) { return "executor-" + std::to_string(request.value); }
+
+void remove_executor_files(const executor_start& start, request_id request) {
+  std::error_code ignored;
+  const auto name = name_of_executor(request);
+  const auto& storage = start.storage_directory.empty() ? start.run_directory : start.storage_directory;
+  std::filesystem::remove(start.run_directory + "/" + name + ".start", ignored);
+  std::filesystem::remove_all(storage + "/" + blocks_prefix + name, ignored);
+}
+
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
   sigset_t waited;
   sigemptyset(&waited);
@@ -188,7 +201,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
 
-  auto blocks_directory = (storage ? *storage : *directory).subdirectory("blocks-" + run.name);
+  auto blocks_directory = (storage ? *storage : *directory).subdirectory(blocks_prefix + run.name);
   auto attempts_directory = directory->subdirectory("attempts-" + run.name);
   if (!blocks_directory) return failed(blocks_directory.error());
   if (!attempts_directory) return failed(attempts_directory.error());
@@ -200,7 +213,9 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   serving.cluster_id = cluster_id;
   auto server = block_server::start(serving, *secret, *blocks);
   if (!server) return failed(server.error());
-  info.blocks.host = serving.address;
+  const auto reachable = address_to_reach(serving.address, start.driver.host, start.driver.port);
+  if (!reachable) return failed(reachable.error());
+  info.blocks.host = *reachable;
   info.blocks.port = (*server)->port();
   block_client::options fetching;
   fetching.cluster_id = cluster_id;
@@ -273,7 +288,7 @@ int executor_main(int argc, char** argv, bool native) {
   if (const auto code = keep(keeping)) return *code;
   std::string why;
   executor_run run;
-  run.name = "executor-" + std::to_string(document->start.info.request.value);
+  run.name = name_of_executor(document->start.info.request);
   run.native = native;
   const int code = run_executor(document->start, document->effective, run, why);
   if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';

@@ -29,6 +29,13 @@ inline constexpr const char* executor_argument = "--troupe-executor";
 /// Writes the file that `executor_start` and the settings travel in. Mode 0600.
 result<void> write_start_file(const std::string& path, const executor_start& start, const settings& s);
 
+/// How the executor that was started for this request is called in the names of its files.
+std::string name_of_executor(request_id request);
+
+/// Removes what an executor that has ended leaves in the directories of `start`: its start file and its blocks. Its log
+/// and the output of its attempts stay.
+void remove_executor_files(const executor_start& start, request_id request);
+
 /// The process's main function, called before anything else when `argv[1]` is `executor_argument`: argv[2] is the start
 /// file, argv[3] the number of the liveness descriptor. `native`: the program has task functions of a user's.
 /// @returns the exit code

@@ -57,7 +57,7 @@ void process_backend::converge(const std::vector<executor_order>& wanted) {
     names.insert(order.request);
     const auto it = children_.find(order.request);
     if (it == children_.end()) {
-      start(order);
+      if (!over_.contains(order.request)) start(order);
     } else if (order.parked && !it->second.parked) {
       it->second.parked = true;
       carving_.park(order.request);
@@ -65,17 +65,15 @@ void process_backend::converge(const std::vector<executor_order>& wanted) {
   }
   for (auto& [request, c] : children_)
     if (!names.contains(request)) stop(request, c);
+  std::erase_if(over_, [&](request_id request) { return !names.contains(request); });
 }
 
 void process_backend::start(const executor_order& order) {
   const auto refuse = [&](std::string why) {
     carving_.free(order.request);
     ended_.push_back({order.request, order.shape.shape, launch_state::refused, std::move(why)});
+    over_.insert(order.request);
   };
-  // A request that ended stays in the allocator's list until it has heard of it.
-  const auto heard =
-      std::any_of(ended_.begin(), ended_.end(), [&](const launch_status& s) { return s.request == order.request; });
-  if (heard) return;
   auto place = carving_.place(order.request, order.shape.profile);
   if (!place) return refuse(place.error().message);
   auto what = options_.start;
@@ -92,8 +90,7 @@ void process_backend::start(const executor_order& order) {
 }
 
 result<pid_t> process_backend::spawn(request_id request, const executor_start& what) {
-  const auto name = "executor-" + std::to_string(request.value);
-  const auto base = what.run_directory + "/" + name;
+  const auto base = what.run_directory + "/" + name_of_executor(request);
   if (auto written = write_start_file(base + ".start", what, options_.effective); !written) return written.error();
   const auto start_file = base + ".start";
   const auto stderr_file = base + ".err";
@@ -150,9 +147,10 @@ void process_backend::reap() {
     }
     carving_.free(it->first);
     auto detail = got == c.pid ? describe_exit(status) : std::string{"it is gone"};
-    if (!c.stopping)
-      detail += "; see " + options_.start.run_directory + "/executor-" + std::to_string(it->first.value) + ".err";
+    if (!c.stopping) detail += "; see " + options_.start.run_directory + "/" + name_of_executor(it->first) + ".err";
     ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail)});
+    over_.insert(it->first);
+    remove_executor_files(options_.start, it->first);
     it = children_.erase(it);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ private:
   carving carving_;
   std::map<request_id, child> children_;
   std::vector<launch_status> ended_; ///< not reported yet
+  std::set<request_id> over_;        ///< ended or refused, and wanted until the allocator has heard of it
   int liveness_read_ = -1;           ///< inherited by keepers
   int liveness_write_ = -1;          ///< ours alone: its end tells them that we are gone
 };

@@ -87,9 +87,11 @@ bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_
 
 void dag_scheduler::on_results_released(job_id id, time_point now, effects::list& out) {
   const auto it = ended_.find(id);
-  if (it == ended_.end()) return;
+  if (it == ended_.end() || it->second.held.empty()) return;
   forget(it->second.held, it->second.touched, now);
   it->second.held.clear();
+  --holding_;
+  drop_surplus(now);
   schedule(now, out);
 }
 
@@ -278,14 +280,24 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
   finished_.push_back(job.id);
 }
 
-/// Keeps what can still be asked of an ended job. Results that nobody has released yet are dropped last.
+/// Keeps what can still be asked of an ended job, and what is still to be fetched of it.
 void dag_scheduler::retain(job_id id, ended_job job, time_point now) {
+  if (!job.held.empty()) ++holding_;
   ended_.emplace(id, std::move(job));
-  if (ended_.size() <= options_.retained_jobs) return;
-  auto oldest = std::find_if(ended_.begin(), ended_.end(), [](const auto& entry) { return entry.second.held.empty(); });
-  if (oldest == ended_.end()) oldest = ended_.begin();
-  forget(oldest->second.held, oldest->second.touched, now);
-  ended_.erase(oldest);
+  drop_surplus(now);
+}
+
+void dag_scheduler::drop_surplus(time_point now) {
+  const auto oldest = [this](bool held) {
+    return std::find_if(ended_.begin(), ended_.end(), [&](const auto& e) { return e.second.held.empty() != held; });
+  };
+  while (ended_.size() - holding_ > options_.retained_jobs) ended_.erase(oldest(false));
+  while (holding_ > options_.held_jobs) {
+    const auto it = oldest(true);
+    forget(it->second.held, it->second.touched, now);
+    ended_.erase(it);
+    --holding_;
+  }
 }
 
 void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now) {

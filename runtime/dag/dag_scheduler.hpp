@@ -36,6 +36,7 @@ public:
     std::uint32_t max_stage_attempts = 4;        ///< that missing map outputs may end, in a row
     std::uint64_t max_result_bytes = 1ull << 30; ///< of one job, inline ones together
     std::uint32_t retained_jobs = 100;           ///< ended jobs that can still be asked for
+    std::uint32_t held_jobs = 1000;              ///< ended jobs whose results wait to be fetched and released
     duration feasibility_wait =
         std::chrono::seconds{2};                      ///< a job waits so long to hear whether its executors can be had
     duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
@@ -118,6 +119,7 @@ private:
   void end(job_run& job, job_state state, error why, time_point now, effects::list& out);
   void forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now);
   void retain(job_id id, ended_job job, time_point now);
+  void drop_surplus(time_point now);
   std::vector<shuffle_input> inputs_of(const job_run& job, const stage_run& stage) const;
 
   // views.cpp: what is said about all this
@@ -170,6 +172,7 @@ private:
   executor_pool pool_;
   std::map<job_id, job_run> jobs_;    ///< unfinished ones
   std::map<job_id, ended_job> ended_; ///< the last ones that ended, and those whose results are still held
+  std::size_t holding_ = 0;           ///< of the latter
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
   std::map<demand_index, std::map<rank, stage_run*>> ready_;              ///< stages with pending tasks, by demand
   std::set<job_id> held_; ///< accepted, and waiting to hear whether their executors can be had

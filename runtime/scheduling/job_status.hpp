@@ -98,4 +98,8 @@ struct job_end {
   bool operator==(const job_end& other) const;
 };
 
+/// Makes the end of a job whose values are more than `most` bytes together a failure without results: a message that
+/// large reaches nobody in another process. @returns whether it has done so
+bool drop_what_cannot_travel(job_end& end, std::size_t most);
+
 } // namespace troupe

@@ -39,6 +39,18 @@ bool job_end::operator==(const job_end& other) const {
          same_content(results, other.results) && result_bytes == other.result_bytes;
 }
 
+bool drop_what_cannot_travel(job_end& end, std::size_t most) {
+  if (!end.results || end.results->values.data.size() <= most) return false;
+  end.failure = make_error(
+      ec::overloaded, "the results of the job are " + std::to_string(end.results->values.data.size()) + " bytes, and " +
+                          std::to_string(most) +
+                          " bytes reach a client in another process: save them from the tasks, reduce them first, or "
+                          "lower troupe.task.max-inline-result, so that each large one is fetched by itself");
+  end.progress.state = job_state::failed;
+  end.results = nullptr;
+  return true;
+}
+
 std::string_view to_string(task_status status) noexcept {
   switch (status) {
   case task_status::succeeded: return "succeeded";

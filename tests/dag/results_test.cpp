@@ -136,24 +136,42 @@ TEST(results, so_many_ended_jobs_are_retained_and_no_more) {
   dag_scheduler::options options;
   options.retained_jobs = 3;
   scheduler_harness h{options};
-  const auto e = h.add(executor_builder{});
-  const auto held = h.submit(job_builder{}.stage("s", 1));
-  h.deliver(h.executor(e).report({stored(h.attempts(e)[0], 100)}));
+  h.add(executor_builder{});
   std::vector<job_id> jobs;
   for (int i = 0; i < 5; ++i) {
     jobs.push_back(h.submit(job_builder{}.stage("s", 1)));
     h.drain();
   }
   EXPECT_EQ(h.scheduler.all_progress(h.now).size(), 3u);
-  EXPECT_TRUE(h.scheduler.progress(held, h.now)) << "what is still held goes last";
-  EXPECT_FALSE(h.scheduler.progress(jobs[2], h.now));
-  EXPECT_TRUE(h.scheduler.progress(jobs[4], h.now));
-  for (int i = 0; i < 5; ++i) {
-    h.submit(job_builder{}.stage("s", 1));
+  EXPECT_FALSE(h.scheduler.progress(jobs[1], h.now));
+  EXPECT_TRUE(h.scheduler.progress(jobs[2], h.now));
+}
+
+TEST(results, what_waits_to_be_fetched_is_kept_whatever_is_retained) {
+  dag_scheduler::options options;
+  options.retained_jobs = 0;
+  options.held_jobs = 2;
+  scheduler_harness h{options};
+  const auto e = h.add(executor_builder{});
+  const auto job_with_stored_result = [&] {
+    const auto job = h.submit(job_builder{}.stage("s", 1));
     h.deliver(h.executor(e).report({stored(h.attempts(e).at(0), 100)}));
-  }
-  EXPECT_EQ(h.scheduler.all_progress(h.now).size(), 3u) << "results that nobody releases are bounded too";
-  EXPECT_LE(h.executor(e).installed_count(), 3u);
+    return job;
+  };
+  const auto first = job_with_stored_result();
+  const auto second = job_with_stored_result();
+  h.submit(job_builder{}.stage("s", 1));
+  h.drain();
+  EXPECT_TRUE(h.scheduler.progress(first, h.now));
+  EXPECT_EQ(h.executor(e).installed_count(), 2u);
+  const auto third = job_with_stored_result();
+  EXPECT_FALSE(h.scheduler.progress(first, h.now)) << "what nobody releases is bounded";
+  EXPECT_EQ(h.executor(e).installed_count(), 2u);
+  h.release_results(second);
+  h.release_results(second);
+  h.release_results(third);
+  EXPECT_TRUE(h.scheduler.all_progress(h.now).empty());
+  EXPECT_EQ(h.executor(e).installed_count(), 0u);
 }
 
 } // namespace

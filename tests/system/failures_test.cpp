@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -62,6 +63,10 @@ TEST_P(killed_executors, cost_nothing_but_time) {
   EXPECT_EQ(job.get(), expected_of_three_stages());
   EXPECT_FALSE(testing::is_alive(victim.pid));
   for (const auto& e : cluster.executors()) EXPECT_NE(e.id, victim.id);
+  const auto& run_directory = cluster.app().directory();
+  for (const auto& path : {run_directory + "/blocks-" + victim.name, run_directory + "/" + victim.name + ".start"})
+    EXPECT_TRUE(testing::wait_until([&] { return !std::filesystem::exists(path); })) << path << " is left";
+  EXPECT_TRUE(std::filesystem::exists(run_directory + "/" + victim.name + ".log")) << "for those who ask why";
   cluster.await_idle();
   cluster.check_clean();
 }

@@ -44,7 +44,7 @@ struct cluster_of_hosts {
     for (std::size_t i = 1; i <= 2; ++i) {
       auto arguments = words; // where, which cluster, secret, run directory
       arguments.push_back("host-" + std::to_string(i));
-      arguments.push_back(network.address(i));
+      arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
       for (const auto* setting : {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s"})
         arguments.emplace_back(setting);
       executors.push_back(std::make_unique<role_process>("executor", arguments, network.on(i)));
