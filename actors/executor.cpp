@@ -42,11 +42,14 @@ struct executor_state {
   effects::execution_list effects_buffer;
   error reason;      ///< why it is over
   bool clean = true; ///< all lease threads ended; written by `ending`, read after its join
+  bool told = false; ///< `on_end` was called
   std::atomic<bool> ended = false;
   std::thread ending;
 
   ~executor_state() {
     if (ending.joinable()) ending.join();
+    // A defect has ended the actor: whoever waits for its end must hear of one.
+    if (!told && config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), true);
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -213,6 +216,7 @@ void executor_state::finish(executor_pointer self, error why) {
 
 void executor_state::end(executor_pointer self) {
   ending.join();
+  told = true;
   if (config.on_end) config.on_end(reason, clean);
   // A task that does not end needs the runner, and whoever destroyed that would wait for the task: on a thread of
   // CAF's.

@@ -65,7 +65,7 @@ std::vector<const stage_progress*> choose(const job_progress& job, std::size_t m
   std::vector<const stage_progress*> out;
   const auto rank = [](const stage_progress& s) {
     if (s.state == stage_state::running || s.state == stage_state::failed) return 0;
-    return s.state == stage_state::ready ? 1 : s.state == stage_state::waiting ? 2 : 3;
+    return s.state == stage_state::waiting ? 1 : 2;
   };
   for (const auto& s : job.stages) out.push_back(&s);
   std::stable_sort(out.begin(), out.end(), [&](auto* a, auto* b) { return rank(*a) < rank(*b); });
@@ -115,7 +115,6 @@ std::string progress_lines(const job_progress& before, const job_progress& now) 
     case stage_state::complete: say(name + ": complete in " + time_for_people(stage.wall_nanoseconds)); break;
     case stage_state::failed: say(name + ": failed"); break;
     case stage_state::waiting: say(name + ": waits for inputs that were lost"); break;
-    case stage_state::ready: break;
     }
   }
   if (now.waiting_for != before.waiting_for && !now.waiting_for.empty()) say("waiting: " + printable(now.waiting_for));

@@ -1,6 +1,10 @@
 #include <troupe/runtime/execution/executor_core.hpp>
 
+#include <stdexcept>
+#include <string>
 #include <utility>
+
+#include <troupe/runtime/scheduling/state_machine.hpp>
 
 namespace troupe {
 
@@ -38,7 +42,7 @@ void executor_core::grant(const lease_grant& g, effects::execution_list& out) {
   }
   if (!matches(g.holding, *g.profile)) return refuse("the addresses are not what one task of the profile takes");
   if (auto taken = ledger_.acquire(g.holding); !taken) return refuse(taken.error().message);
-  leases_.emplace(g.lease, open_record{g.profile, g.holding, 0, false});
+  leases_.emplace(g.lease, open_record{g.profile, g.holding, 0, lease_state::open});
   out.push_back(effects::open_lease{g});
 }
 
@@ -46,7 +50,7 @@ void executor_core::close(lease_id id, effects::execution_list& out) {
   const auto it = leases_.find(id);
   if (it == leases_.end()) return; // it was refused
   if (it->second.unfinished > 0) {
-    it->second.closing = true;
+    if (it->second.state == lease_state::open) transition("lease", it->second.state, lease_state::closing);
     return;
   }
   // Cannot fail: the ledger gave exactly this.
@@ -87,7 +91,8 @@ void executor_core::batch(const std::shared_ptr<const executor_orders>& orders, 
     out.push_back(effects::send_refusal{std::move(r)});
   };
   const auto lease = leases_.find(b.lease);
-  if (lease == leases_.end() || lease->second.closing) return refuse("the lease is not open here", false);
+  if (lease == leases_.end() || lease->second.state == lease_state::closing)
+    return refuse("the lease is not open here", false);
   const auto stage = stages_.find(b.stage);
   if (stage == stages_.end()) return refuse("the stage is not installed here", false);
   if (!stage->second.refused.empty()) return refuse(stage->second.refused, true);
@@ -101,8 +106,12 @@ void executor_core::on_outcomes(const outcome_batch& outcomes, effects::executio
     ++ignored_;
     return;
   }
-  it->second.unfinished -= std::min<std::uint64_t>(it->second.unfinished, outcomes.count);
-  if (it->second.closing && it->second.unfinished == 0) close(outcomes.lease, out);
+  auto& lease = it->second;
+  if (outcomes.count > lease.unfinished)
+    throw std::logic_error("lease " + std::to_string(outcomes.lease.value) + ": " + std::to_string(outcomes.count) +
+                           " attempts have ended, of " + std::to_string(lease.unfinished) + " that were handed over");
+  lease.unfinished -= outcomes.count;
+  if (lease.state == lease_state::closing && lease.unfinished == 0) close(outcomes.lease, out);
 }
 
 } // namespace troupe

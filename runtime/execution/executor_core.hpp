@@ -59,6 +59,14 @@ using any_execution = std::variant<open_lease, close_lease, install_stage, remov
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 
+/// How a lease stands on its executor (docs/state-machines.md); an absent one is closed.
+enum class lease_state : std::uint8_t { open, closing };
+
+/// open -> closing.
+constexpr bool may_follow(lease_state from, lease_state to) noexcept {
+  return from == lease_state::open && to == lease_state::closing;
+}
+
 class executor_core {
 public:
   /// @param info what the executor said at its hello; capacity, build id and `native` decide what is accepted
@@ -67,7 +75,7 @@ public:
   /// Applies orders from top to bottom. Orders for another incarnation or with a sequence that was seen are counted and
   /// ignored.
   void on_orders(std::shared_ptr<const executor_orders> orders, effects::execution_list& out);
-  /// Attempts ended.
+  /// Attempts ended. Throws std::logic_error when more of them have ended than were handed over.
   void on_outcomes(const outcome_batch& outcomes, effects::execution_list& out);
 
   const executor_info& info() const noexcept { return info_; }
@@ -83,7 +91,7 @@ private:
     std::shared_ptr<const resource_profile> profile;
     allotment holding;
     std::uint64_t unfinished = 0; ///< attempts handed to the lease's thread
-    bool closing = false;
+    lease_state state = lease_state::open;
   };
   struct known_stage {
     attempt_number attempt = 0;

@@ -17,7 +17,7 @@ namespace troupe {
 /// accepted -> running -> succeeded | failed | cancelled. Numbers are wire format.
 enum class job_state : std::uint8_t { accepted = 0, running = 1, succeeded = 2, failed = 3, cancelled = 4 };
 /// waiting -> ready -> running -> complete; running -> waiting when an input is lost; any -> failed.
-enum class stage_state : std::uint8_t { waiting = 0, ready = 1, running = 2, complete = 3, failed = 4 };
+enum class stage_state : std::uint8_t { waiting = 0, running = 1, complete = 2, failed = 3 };
 std::string_view to_string(job_state state) noexcept;
 std::string_view to_string(stage_state state) noexcept;
 

@@ -22,7 +22,6 @@ constexpr bool may_follow(job_state from, job_state to) noexcept {
 /// waiting -> running -> complete; running -> waiting when an input is lost; complete -> waiting | running when its own
 /// output is; waiting -> complete where nobody needs its output any more; waiting | running -> failed with its job.
 constexpr bool may_follow(stage_state from, stage_state to) noexcept {
-  if (from == stage_state::ready || to == stage_state::ready) return false;
   return from != stage_state::failed && from != to && !(from == stage_state::complete && to == stage_state::failed);
 }
 

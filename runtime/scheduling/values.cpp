@@ -76,7 +76,6 @@ std::string_view to_string(job_state state) noexcept {
 std::string_view to_string(stage_state state) noexcept {
   switch (state) {
   case stage_state::waiting: return "waiting";
-  case stage_state::ready: return "ready";
   case stage_state::running: return "running";
   case stage_state::complete: return "complete";
   case stage_state::failed: return "failed";

@@ -345,5 +345,16 @@ TEST_F(executor_with_another_secret, ends_without_having_worked) {
   EXPECT_EQ(heard->count(&heard_by_both::beats), 0u);
 }
 
+TEST_F(executor, says_that_it_ended_when_a_defect_ends_it) {
+  ASSERT_TRUE(await_admission());
+  order(work(1, 1));
+  ASSERT_TRUE(testing::wait_until([&] { return outcomes() == 1; }));
+  outcome_batch twice; // more ends than there were attempts
+  twice.lease = lease_id{1};
+  twice.count = 1;
+  tell_as(tested, tested, box(std::move(twice)));
+  EXPECT_EQ(how_it_ended().first.code, ec::internal);
+}
+
 } // namespace
 } // namespace troupe::actor_tests
