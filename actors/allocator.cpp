@@ -28,7 +28,6 @@ struct allocator_state {
   std::unique_ptr<gate> admitted;
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
-  std::uint64_t last_report = 0;
   bool stopping = false;
   std::vector<caf::typed_response_promise<boxed<acknowledged>>> stop_promises;
 
@@ -114,8 +113,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
   return {
       [self](const boxed<load_report>& report) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self) || s.stopping || report->number <= s.last_report) return;
-        s.last_report = report->number;
+        if (!s.admitted->passes(self) || s.stopping) return;
         effects::allocation_list more;
         s.policy->on_load(*report, now_of(self), s.room_after(self, more), more);
         s.dispatch(self, more);

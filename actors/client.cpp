@@ -16,10 +16,11 @@ struct client_state {
 void answered(stateful_pointer<submitting_client_actor, client_state> self, const boxed<job_submission>& submission,
               const result<job_id>& job) {
   const auto& c = state_of(self).config;
-  const bool wanted = c.on_answer && c.on_answer(submission, job);
+  const bool wanted = !c.on_answer || c.on_answer(submission, job);
   if (wanted || !job) return;
   ask_untimed(self, c.driver, box(cancel_job{*job, "its submitter stopped waiting"}))
       .then([](const boxed<acknowledged>&) {}, [](const caf::error&) {});
+  tell(self, c.driver, box(release_results{*job})); // it may have succeeded meanwhile
 }
 
 submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_client_actor, client_state> self,

@@ -24,11 +24,11 @@ struct scheduler_state {
   std::uint64_t surprises = 0;
   allocator_actor allocator;
   std::unordered_map<executor_id, executor_actor> executors;
-  std::unordered_map<job_id, client_actor> submitters; ///< of unfinished jobs
-  std::unordered_map<job_id, client_actor> fetching;   ///< who has not let go of results that stayed on executors
-  std::set<caf::actor_addr> watched;                   ///< clients; repeated watches would repeat the notice
-  event_batch facts;                                   ///< not sent yet
-  effects::list effects_buffer;                        ///< reused: no allocation per event
+  std::unordered_map<job_id, client_actor> submitters;  ///< of unfinished jobs
+  std::unordered_map<job_id, caf::actor_addr> fetching; ///< other processes that have not let go of results
+  std::set<caf::actor_addr> watched;                    ///< clients; repeated watches would repeat the notice
+  event_batch facts;                                    ///< not sent yet
+  effects::list effects_buffer;                         ///< reused: no allocation per event
   time_point last_progress{};
   time_point last_look{};
   bool stopping = false;
@@ -76,13 +76,11 @@ void scheduler_state::complete(scheduler_pointer self, effects::complete_job& do
   if (const auto it = submitters.find(id); it != submitters.end()) {
     const auto client = std::move(it->second);
     submitters.erase(it);
-    const auto& results = done.end.results;
-    if (results && !results->elsewhere.empty()) fetching.emplace(id, client);
-    if (client.node() != self->node() && drop_what_cannot_travel(done.end, most_remote_results)) {
-      fetching.erase(id);
-      effects::list more;
-      core->on_results_released(id, now_of(self), more);
-      dispatch(self, more);
+    if (client.node() != self->node()) {
+      // A client of this process may end before what it has learnt is used.
+      if (done.end.results && !done.end.results->elsewhere.empty()) fetching.emplace(id, client.address());
+      if (drop_what_cannot_travel(done.end, most_remote_results))
+        tell(self, dag_scheduler_actor{self}, box(release_results{id})); // later: these effects are not sent yet
     }
     tell(self, client, box(done.end));
   }
@@ -131,7 +129,7 @@ void scheduler_state::submitter_gone(scheduler_pointer self, const caf::actor_ad
     core->on_job_cancelled(job, "its submitter is gone", now_of(self), out);
   }
   std::erase_if(fetching, [&](const auto& entry) {
-    if (entry.second.address() != who) return false;
+    if (entry.second != who) return false;
     core->on_results_released(entry.first, now_of(self), out);
     return true;
   });
@@ -149,6 +147,9 @@ void scheduler_state::tick_passed(scheduler_pointer self) {
   core->on_tick(now, effects_buffer);
   dispatch(self, effects_buffer);
   flush_facts(self);
+  // What the core has dropped since.
+  if (fetching.size() > config.core.held_jobs)
+    std::erase_if(fetching, [&](const auto& entry) { return !core->progress(entry.first, now); });
   if (now - last_progress >= config.progress_interval) {
     last_progress = now;
     report_progress(self, now);

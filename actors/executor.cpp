@@ -38,7 +38,9 @@ struct executor_state {
   time_point last_beat{}; ///< of ours
   time_point last_word{}; ///< of the driver
   time_point last_tick{};
+  bool driver_out_of_reach = false; ///< its connection is closed
   std::uint64_t beats = 0;
+  std::uint64_t reports = 0; ///< sent
   effects::execution_list effects_buffer;
   error reason;      ///< why it is over
   bool clean = true; ///< all lease threads ended; written by `ending`, read after its join
@@ -48,8 +50,14 @@ struct executor_state {
 
   ~executor_state() {
     if (ending.joinable()) ending.join();
-    // A defect has ended the actor: whoever waits for its end must hear of one.
-    if (!told && config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), true);
+    if (told) return;
+    // A defect has ended the actor, or its system is going.
+    clean = !runner || runner->shutdown(config.shutdown_grace);
+    if (clean)
+      runner.reset();
+    else
+      static_cast<void>(runner.release()); // its destructor would wait for the task that does not end
+    if (config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), clean);
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -155,6 +163,7 @@ void executor_state::report(executor_pointer self, executor_report&& content) {
   content.executor = core->info().executor;
   content.epoch = core->info().epoch;
   content.orders_seen = core->orders_seen();
+  ++reports;
   tell(self, scheduler, box(std::move(content)));
 }
 
@@ -166,6 +175,7 @@ void executor_state::beat(executor_pointer self, time_point now) {
   message.epoch = core->info().epoch;
   message.number = ++beats;
   message.orders_seen = core->orders_seen();
+  message.reports_sent = reports;
   message.running = load.running;
   message.queued = load.queued;
   message.block_bytes = config.blocks->bytes();
@@ -181,7 +191,8 @@ void executor_state::tick_passed(executor_pointer self) {
   last_word += std::min(lateness, now - last_word);
   runner->flush();
   if (now - last_beat >= heartbeat_interval) beat(self, now);
-  if (now - last_word > config.driver_timeout + heartbeat_interval) {
+  // A driver that is there is silent between its heartbeats.
+  if (now - last_word > config.driver_timeout + (driver_out_of_reach ? duration::zero() : heartbeat_interval)) {
     const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_word).count();
     finish(self, make_error(ec::unreachable, "the driver has been silent for " + std::to_string(silent) +
                                                  "ms (troupe.executor.driver-timeout)"));
@@ -235,7 +246,9 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) {
     auto& s = state_of(self);
-    if (who == s.config.driver.address()) s.log->warn("driver-out-of-reach");
+    if (who != s.config.driver.address()) return;
+    s.log->warn("driver-out-of-reach");
+    s.driver_out_of_reach = true;
   };
   hooks.on_exit = [self](const caf::actor_addr&, const caf::error&) {
     state_of(self).leave(self, {});

@@ -70,6 +70,8 @@ void in_process_backend::start(const executor_order& order) {
   config.runner.attempts_directory = attempts_directory;
   config.runner.max_inline_result = options_.max_inline_result;
   config.runner.kill_grace = options_.kill_grace;
+  // Also where this executor has none: its commands must not see those of the others.
+  if (!options_.devices.empty()) config.runner.ordinals = {{std::string{resource_names::gpu}, options_.devices}};
   config.info.request = order.request;
   config.info.epoch = make_incarnation();
   config.info.host = carving_.hosts()[place->host].name;
@@ -113,7 +115,7 @@ void in_process_backend::reap() {
     std::error_code ignored;
     const auto name = "executor-" + std::to_string(request.value);
     std::filesystem::remove_all(options_.block_directory + "/blocks-" + name, ignored);
-    std::filesystem::remove_all(options_.directory + "/attempts-" + name, ignored);
+    if (!options_.keep_attempts) std::filesystem::remove_all(options_.directory + "/attempts-" + name, ignored);
   }
 }
 

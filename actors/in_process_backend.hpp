@@ -29,6 +29,8 @@ public:
     std::string directory;       ///< for attempts
     std::string block_directory; ///< for blocks in files
     std::string build_id;
+    bool keep_attempts = false;                ///< what commands printed stays when their executor has ended
+    std::vector<std::string> devices;          ///< GPUs of this process in the order of their ordinals
     std::uint64_t block_memory = 256ull << 20; ///< bytes per executor
     std::uint64_t max_inline_result = 1 << 20;
     duration driver_timeout = std::chrono::seconds{3};

@@ -1,7 +1,5 @@
-// The ten most frequent words of some text files: word_count [FILE or 'PATTERN']...
 #include <iostream>
 #include <sstream>
-
 #include <troupe/troupe.hpp>
 
 std::vector<std::string> words(const std::string& line) {
@@ -11,8 +9,7 @@ std::vector<std::string> words(const std::string& line) {
 
 int main(int argc, char** argv) {
   return troupe::run(argc, argv, [](troupe::session& session) {
-    const auto& files = session.arguments();
-    auto counts = session.text_files(files.empty() ? std::vector<std::string>{"/usr/share/common-licenses/*"} : files)
+    auto counts = session.text_files(session.arguments())
                       .flat_map(troupe::fn<words>)
                       .map([](std::string word) {
                         return std::pair{std::move(word), 1L};

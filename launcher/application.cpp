@@ -172,6 +172,7 @@ result<void> application::impl::start_driver(const master_address& master) {
   auto machine = resources_of_machine(s);
   if (!machine) return machine.error();
   fake = machine->fake;
+  for (const auto& note : machine->notes) log->loggers()("launcher")->info("{}", note);
   const bool in_process = !opts.by_hand && !opts.cluster && std::holds_alternative<local_master>(master);
   if (auto up = make_system(!in_process); !up) return up;
   make_fetcher(secret);
@@ -200,6 +201,9 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.directory = directory->path();
       b.block_directory = storage ? storage->path() : directory->path();
       b.build_id = build_id();
+      b.keep_attempts = true; // `troupe logs` shows them
+      if (const auto gpus = host.custom.find(std::string{resource_names::gpu}); gpus != host.custom.end())
+        b.devices = inherited_device_mask().order_of(gpus->second.addresses);
       b.block_memory = static_cast<std::uint64_t>(opts.effective.get(keys::storage_memory_limit));
       b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);

@@ -19,6 +19,7 @@
 #include <troupe/launcher/build_id.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/introduction.hpp>
+#include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/run_directory.hpp>
@@ -109,9 +110,7 @@ result<start_document> read_start_file(const std::string& path) {
 
 /// Devices that the executor's addresses are, under the mask that was inherited; set once, here.
 std::map<std::string, std::vector<std::string>> apply_device_mask(const executor_capacity& capacity) {
-  std::optional<std::string_view> inherited;
-  if (const char* text = std::getenv(device_mask_variable)) inherited = text;
-  const auto mask = device_mask::parse(inherited);
+  const auto mask = inherited_device_mask();
   const auto gpu = capacity.custom.find(std::string{resource_names::gpu});
   const auto addresses = gpu == capacity.custom.end() ? std::vector<std::string>{} : gpu->second.addresses;
   const auto view = mask.view_of(addresses);

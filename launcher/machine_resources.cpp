@@ -1,9 +1,18 @@
 #include <troupe/launcher/machine_resources.hpp>
 
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
 
 namespace troupe {
+
+device_mask inherited_device_mask() {
+  const char* text = std::getenv(device_mask_variable);
+  return device_mask::parse(text ? std::optional<std::string_view>{text} : std::nullopt);
+}
 
 result<machine_resources> resources_of_machine(const settings& s) {
   machine_resources out;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/discovery/device_mask.hpp>
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/result.hpp>
 
@@ -19,5 +20,8 @@ struct machine_resources {
 
 /// Looks as the settings say: configured addresses, scripts, and for GPUs `troupe.gpu.discovery`.
 result<machine_resources> resources_of_machine(const settings& s);
+
+/// What CUDA_VISIBLE_DEVICES says in this process.
+device_mask inherited_device_mask();
 
 } // namespace troupe

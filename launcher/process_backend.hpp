@@ -4,6 +4,7 @@
 /// cluster files. Used by the allocator actor alone.
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <set>
 #include <string>
@@ -58,10 +59,11 @@ private:
   options options_;
   carving carving_;
   std::map<request_id, child> children_;
-  std::vector<launch_status> ended_; ///< not reported yet
-  std::set<request_id> over_;        ///< ended or refused, and wanted until the allocator has heard of it
-  int liveness_read_ = -1;           ///< inherited by keepers
-  int liveness_write_ = -1;          ///< ours alone: its end tells them that we are gone
+  std::vector<launch_status> ended_;        ///< not reported yet
+  std::vector<std::future<void>> removals_; ///< of files of executors that have ended
+  std::set<request_id> over_;               ///< ended or refused, and wanted until the allocator has heard of it
+  int liveness_read_ = -1;                  ///< inherited by keepers
+  int liveness_write_ = -1;                 ///< ours alone: its end tells them that we are gone
 };
 
 } // namespace troupe

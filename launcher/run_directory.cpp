@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* lock_name = "lock";
 constexpr const char* unfinished_prefix = ".new-";
+constexpr time_t unfinished_age = 60; ///< seconds after which nobody is still making it
 
 error failed(const std::string& what, const std::string& path, std::string_view setting) {
   return make_error(ec::io,
@@ -79,7 +80,14 @@ result<run_directory> run_directory::join(const std::string& path, std::string_v
 void run_directory::sweep(const std::string& base) {
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator{base, ec}) {
-    if (!entry.is_directory(ec) || entry.path().filename().string().starts_with(unfinished_prefix)) continue;
+    if (!entry.is_directory(ec)) continue;
+    if (entry.path().filename().string().starts_with(unfinished_prefix)) {
+      // Being made, which takes no time, or left by somebody who was killed meanwhile.
+      struct stat s {};
+      if (lstat(entry.path().c_str(), &s) == 0 && s.st_uid == geteuid() && time(nullptr) - s.st_ctime > unfinished_age)
+        fs::remove_all(entry.path(), ec);
+      continue;
+    }
     const int lock = open_lock(entry.path().string(), O_RDWR);
     if (lock < 0) continue;
     if (flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ec);

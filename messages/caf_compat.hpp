@@ -180,7 +180,7 @@ auto ask(Self&& self, const Handle& receiver, std::chrono::duration<Rep, Period>
 }
 
 /// Asks without a time-out, whose clock would wake a thread twice for each question: for a receiver of this process
-/// that is watched, and for an asker whose own clients do not wait for ever.
+/// that is watched, and for an asker who watches the other process and has a clock of its own.
 template <class Self, class Handle, class... Args>
 auto ask_untimed(Self&& self, const Handle& receiver, Args&&... args) {
 #if TROUPE_CAF1

@@ -80,7 +80,7 @@ static void write(const executor_heartbeat& in, pb::ExecutorHeartbeat& out, cons
   out.set_running(in.running);
   out.set_queued(in.queued);
   out.set_block_bytes(in.block_bytes);
-  out.set_resident_memory(in.resident_memory);
+  out.set_reports_sent(in.reports_sent);
 }
 
 static void read(const pb::ExecutorHeartbeat& in, executor_heartbeat& out, const place&) {
@@ -91,7 +91,7 @@ static void read(const pb::ExecutorHeartbeat& in, executor_heartbeat& out, const
   out.running = in.running();
   out.queued = in.queued();
   out.block_bytes = in.block_bytes();
-  out.resident_memory = in.resident_memory();
+  out.reports_sent = in.reports_sent();
 }
 
 static void write(const driver_heartbeat& in, pb::DriverHeartbeat& out, const place&) { out.set_number(in.number); }

@@ -75,7 +75,7 @@ using allocator_actor = handle<
     boxed<feasibility_answer>(boxed<feasibility_query>),
     /// Stop every requested executor and request none again. Answered when none is left. Driver.
     boxed<acknowledged>(boxed<stop_session>),
-    /// Time passes: ramp-up, idle time-outs, a look at the backend.
+    /// Time passes: launch time-outs, a look at the backend.
     void(tick)>;
 
 /// Decides which task runs where and when.

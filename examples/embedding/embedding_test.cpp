@@ -68,6 +68,7 @@ protected:
     }
     descriptors_ = entries_of("/proc/self/fd");
     std::thread{[] {}}.join(); // with the first one a sanitizer starts its own
+    for (int looks = 0; looks < 10'000 && entries_of("/proc/self/task") > 1; ++looks) std::this_thread::yield();
     threads_ = entries_of("/proc/self/task");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();

@@ -118,7 +118,7 @@ constexpr setting_schema entries[] = {
      setting_type::choice,
      {},
      log_levels,
-     "allocator|client|dag-scheduler|driver|executor|launcher|resource-profile-manager|transfer",
+     "allocator|client|dag-scheduler|driver|executor|launcher|resource-profile-manager",
      0,
      0,
      all,

@@ -24,7 +24,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
     ++stale_;
     return;
   }
-  pool_[e].owing_since.reset();
+  ++pool_[e].reports;
   for (const auto& r : report.refusals) on_refusal(e, r, now, out);
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
   schedule(now, out);
@@ -37,6 +37,13 @@ void dag_scheduler::on_heartbeat(const executor_heartbeat& beat, time_point now,
     return;
   }
   auto& record = pool_[e];
+  // After a pause, of the executor or here, what is on its way has had no time to come.
+  const auto pause = record.last_beat ? now - *record.last_beat : duration::zero();
+  record.last_beat = now;
+  if (pause > options_.loss_timeout / 2) {
+    record.behind_since.reset();
+    record.owing_since.reset();
+  }
   const auto lasts = [&](std::optional<time_point>& since, bool amiss) {
     if (!amiss)
       since.reset();
@@ -44,18 +51,18 @@ void dag_scheduler::on_heartbeat(const executor_heartbeat& beat, time_point now,
       since = now;
     return since && now - *since > options_.loss_timeout;
   };
-  const bool all_seen = beat.orders_seen >= record.sequence;
-  const bool nothing_there = beat.running + beat.queued == 0;
+  const bool nothing_there = beat.orders_seen >= record.sequence && beat.running + beat.queued == 0;
   const bool orders_lost = lasts(record.behind_since, beat.orders_seen < record.expected);
-  const bool tasks_lost = lasts(record.owing_since, all_seen && nothing_there && record.in_flight > 0);
+  const bool reports_lost =
+      lasts(record.owing_since, beat.reports_sent > record.reports || (nothing_there && record.in_flight > 0));
   if (!record.behind_since) record.expected = record.sequence;
   if (orders_lost)
-    out.push_back(effects::give_up_executor{beat.executor, beat.epoch,
-                                            "its orders " + std::to_string(beat.orders_seen + 1) + " to " +
-                                                std::to_string(record.expected) + " got lost"});
-  else if (tasks_lost)
     out.push_back(effects::give_up_executor{
-        beat.executor, beat.epoch, "the outcomes of " + std::to_string(record.in_flight) + " of its tasks got lost"});
+        beat.executor, beat.epoch, "its orders from number " + std::to_string(beat.orders_seen + 1) + " on got lost"});
+  else if (reports_lost)
+    out.push_back(effects::give_up_executor{beat.executor, beat.epoch,
+                                            "what it said of some of its " + std::to_string(record.in_flight) +
+                                                " tasks got lost"});
 }
 
 void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,

@@ -53,6 +53,21 @@ int device_mask::ordinal_of(std::string_view address) const noexcept {
   return found != entries_.end() ? static_cast<int>(found - entries_.begin()) : -1;
 }
 
+std::vector<std::string> device_mask::order_of(const std::vector<std::string>& addresses) const {
+  if (restricted_) {
+    const bool any =
+        std::any_of(addresses.begin(), addresses.end(), [this](const auto& a) { return ordinal_of(a) >= 0; });
+    return any ? entries_ : std::vector<std::string>{};
+  }
+  // Without a mask a device's index is its ordinal.
+  std::vector<std::string> order;
+  for (const auto& address : addresses) {
+    if (!is_index(address) || entry_of(address) != address) continue;
+    for (auto next = order.size(); next <= std::stoul(address); ++next) order.push_back(std::to_string(next));
+  }
+  return order;
+}
+
 device_view device_mask::view_of(const std::vector<std::string>& addresses) const {
   device_view view;
   std::vector<std::string> chosen;

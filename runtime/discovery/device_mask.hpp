@@ -44,6 +44,10 @@ public:
   /// where nothing is restricted, like a possible entry. Others (invented ones, hidden ones) are left out of the text.
   device_view view_of(const std::vector<std::string>& addresses) const;
 
+  /// The devices in the order of their ordinals in a process that keeps this mask, as far as `addresses` reach; empty
+  /// where none of them is a device.
+  std::vector<std::string> order_of(const std::vector<std::string>& addresses) const;
+
 private:
   bool restricted_ = false;
   std::vector<std::string> entries_;

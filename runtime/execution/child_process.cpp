@@ -151,7 +151,9 @@ result<child_process> child_process::start(const child_spec& spec) {
     ::waitpid(pid, nullptr, 0);
     return start_error(spec.program, open_code);
   }
-  return child_process{pid, pidfd, own_peak};
+  child_process child{pid, pidfd, own_peak};
+  child.seen_peak_ = peak_memory_of(pid); // of the new program: one that ends at once is not looked at again
+  return child;
 }
 
 child_process::child_process(child_process&& other) noexcept

@@ -72,8 +72,8 @@ public:
   /// @param info what the executor said at its hello; capacity, build id and `native` decide what is accepted
   explicit executor_core(executor_info info);
 
-  /// Applies orders from top to bottom. Orders for another incarnation or with a sequence that was seen are counted and
-  /// ignored.
+  /// Applies orders from top to bottom. Orders for another incarnation or with another sequence than the next one are
+  /// counted and ignored.
   void on_orders(std::shared_ptr<const executor_orders> orders, effects::execution_list& out);
   /// Attempts ended. Throws std::logic_error when more of them have ended than were handed over.
   void on_outcomes(const outcome_batch& outcomes, effects::execution_list& out);

@@ -67,9 +67,11 @@ struct executor_record {
   ledger book;
   executor_orders orders;     ///< being put together for this event
   std::uint64_t sequence = 0; ///< of the last orders sent
-  std::uint64_t expected = 0; ///< the last orders that had been sent when it sent the heartbeat before its last one
-  std::optional<time_point> behind_since; ///< its heartbeats lack them
-  std::optional<time_point> owing_since;  ///< its heartbeats know of none of the tasks in flight
+  std::uint64_t reports = 0;  ///< received
+  std::uint64_t expected = 0; ///< the last orders that had been sent when its heartbeat before the last one came
+  std::optional<time_point> last_beat;
+  std::optional<time_point> behind_since; ///< its heartbeats lack those orders
+  std::optional<time_point> owing_since;  ///< they count reports that have not come, or know of no task in flight
   std::set<lease_id> leases;
   std::unordered_map<stage_id, attempt_number> installed;          ///< stage attempts that it knows
   std::unordered_map<stage_id, std::vector<partition_index>> kept; ///< outputs and results that unfinished jobs need

@@ -16,7 +16,7 @@ namespace troupe {
 
 /// accepted -> running -> succeeded | failed | cancelled. Numbers are wire format.
 enum class job_state : std::uint8_t { accepted = 0, running = 1, succeeded = 2, failed = 3, cancelled = 4 };
-/// waiting -> ready -> running -> complete; running -> waiting when an input is lost; any -> failed.
+/// docs/state-machines.md has the arrows. Numbers are wire format.
 enum class stage_state : std::uint8_t { waiting = 0, running = 1, complete = 2, failed = 3 };
 std::string_view to_string(job_state state) noexcept;
 std::string_view to_string(stage_state state) noexcept;

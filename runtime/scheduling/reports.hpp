@@ -93,10 +93,10 @@ struct executor_heartbeat {
   incarnation epoch = 0;
   std::uint64_t number = 0; ///< from 1
   std::uint64_t orders_seen = 0;
-  std::uint32_t running = 0;         ///< attempts
-  std::uint32_t queued = 0;          ///< attempts
-  std::uint64_t block_bytes = 0;     ///< in its block store
-  std::uint64_t resident_memory = 0; ///< bytes
+  std::uint32_t running = 0;      ///< attempts
+  std::uint32_t queued = 0;       ///< attempts
+  std::uint64_t block_bytes = 0;  ///< in its block store
+  std::uint64_t reports_sent = 0; ///< before this heartbeat
 
   auto operator<=>(const executor_heartbeat&) const = default;
 };

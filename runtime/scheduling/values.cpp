@@ -40,10 +40,15 @@ bool job_end::operator==(const job_end& other) const {
 }
 
 bool drop_what_cannot_travel(job_end& end, std::size_t most) {
-  if (!end.results || end.results->values.data.size() <= most) return false;
+  if (!end.results) return false;
+  const auto& r = *end.results;
+  // On the wire a location takes at most so many bytes; a message holds a million of them at most.
+  constexpr std::size_t location = 512;
+  const auto bytes =
+      r.values.data.size() + r.values.ends.size() * sizeof r.values.ends[0] + r.elsewhere.size() * location;
+  if (bytes <= most) return false;
   end.failure = make_error(
-      ec::overloaded, "the results of the job are " + std::to_string(end.results->values.data.size()) + " bytes, and " +
-                          std::to_string(most) +
+      ec::overloaded, "the results of the job are " + std::to_string(bytes) + " bytes, and " + std::to_string(most) +
                           " bytes reach a client in another process: save them from the tasks, reduce them first, or "
                           "lower troupe.task.max-inline-result, so that each large one is fetched by itself");
   end.progress.state = job_state::failed;

@@ -85,5 +85,14 @@ TEST(device_mask, a_view_is_a_mask_again) {
   EXPECT_EQ(executor.view_of({"4"}), (device_view{"", {-1}}));
 }
 
+TEST(device_mask, order_is_that_of_the_ordinals_as_far_as_addresses_reach) {
+  const auto all = device_mask::parse(std::nullopt);
+  EXPECT_EQ(all.order_of({"2", "0"}), (strings{"0", "1", "2"}));
+  EXPECT_EQ(all.order_of({"fake-0", "fake-1"}), strings{});
+  const auto some = device_mask::parse("3,1");
+  EXPECT_EQ(some.order_of({"1"}), (strings{"3", "1"}));
+  EXPECT_EQ(some.order_of({"0"}), strings{}) << "it is hidden";
+}
+
 } // namespace
 } // namespace troupe

@@ -190,9 +190,18 @@ TEST_F(executor_core_test, ignores_orders_that_it_has_seen_and_those_for_another
   foreign.stop = true;
   EXPECT_THAT(apply(std::move(foreign)), IsEmpty());
   EXPECT_EQ(core.ignored(), 2u);
+  --sequence; // that one was not for this executor
   auto last = next();
   last.stop = true;
   EXPECT_TRUE(is<effects::stop_executor>(apply(std::move(last))));
+}
+
+TEST_F(executor_core_test, stops_at_a_gap) {
+  grant(half_a_gpu(1));
+  static_cast<void>(next()); // gets lost
+  EXPECT_THAT(revoke(1), IsEmpty());
+  EXPECT_EQ(core.orders_seen(), 1u) << "its heartbeats say what it lacks";
+  EXPECT_EQ(core.ignored(), 1u);
 }
 
 } // namespace

@@ -31,7 +31,8 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
     return "executor " + std::to_string(info_.executor.value) + " was ordered what it cannot do: " + what;
   };
   if (orders.epoch != info_.epoch) return fault("orders for another incarnation");
-  if (orders.sequence != ++sequence_) return fault("orders with a gap");
+  if (orders.sequence != sequence_ + 1) return fault("orders with a gap");
+  ++sequence_;
   if (orders.empty()) return fault("empty orders");
   for (const auto id : orders.revoked) {
     const auto it = leases_.find(id);
@@ -116,6 +117,7 @@ fake_end fake_executor::success(const fake_attempt& a, std::string_view value) c
 }
 
 executor_report fake_executor::report(const std::vector<fake_end>& ends, duration run_time) {
+  ++reports_;
   executor_report r;
   r.executor = info_.executor;
   r.epoch = info_.epoch;
@@ -158,6 +160,7 @@ executor_heartbeat fake_executor::heartbeat() const {
   beat.executor = info_.executor;
   beat.epoch = info_.epoch;
   beat.orders_seen = sequence_;
+  beat.reports_sent = reports_;
   beat.running = static_cast<std::uint32_t>(running().size());
   beat.queued = static_cast<std::uint32_t>(attempts().size()) - beat.running;
   return beat;

@@ -88,6 +88,7 @@ private:
   std::string refuse_batches_;
   bool build_mismatch_ = false;
   std::uint64_t sequence_ = 0;
+  std::uint64_t reports_ = 0; ///< made
 };
 
 } // namespace troupe::testing

@@ -15,7 +15,8 @@ void scheduler_harness::carry_out(effects::list& out) {
       if (!last_orders.emplace(send->executor, send->orders).second) throw std::logic_error("two orders in one event");
       lossy_ = lossy_ || orders_get_lost;
       if (orders_get_lost) continue;
-      if (const auto fault = executor(send->executor).apply(send->orders)) throw std::logic_error(*fault);
+      if (const auto fault = executor(send->executor).apply(send->orders); fault && !lossy_)
+        throw std::logic_error(*fault);
     } else if (const auto* complete = std::get_if<effects::complete_job>(&effect)) {
       if (!ends_.emplace(complete->end.job, complete->end).second) throw std::logic_error("a job ended twice");
     } else if (const auto* lost = std::get_if<effects::give_up_executor>(&effect)) {
