@@ -157,6 +157,55 @@ TEST_F(command_line, ctrl_c_ends_a_job_and_all_that_it_started) {
   }
 }
 
+TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
+  const auto nap = [&](const std::string& name) {
+    return written(name + ".yaml", "name: " + name + "\nstages:\n  nap: {run: [sh, -c, '>" + directory() + "/" + name +
+                                       "; until [ -e " + directory() + "/wake ]; do sleep 0.05; done']}\n");
+  };
+  auto mine = started({"run", nap("mine")});
+  auto theirs = started({"run", nap("theirs")});
+  ASSERT_TRUE(testing::wait_until([&] {
+    return fs::exists(directory() + "/mine") && fs::exists(directory() + "/theirs");
+  })) << mine->output()
+      << theirs->output();
+  mine->kill(SIGINT);
+  EXPECT_EQ(end_of(*mine).code, 130);
+  EXPECT_TRUE(testing::wait_until([&] {
+    const auto jobs = run({"jobs"}).printed;
+    return jobs.find("cancelled") != jobs.npos && jobs.find("running") != jobs.npos;
+  }));
+  written("wake", "");
+  EXPECT_EQ(end_of(*theirs).code, 0) << theirs->output();
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+}
+
+TEST_F(command_line, kill_9_leaves_neither_processes_nor_files) {
+  for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
+    fs::create_directory(arrived());
+    // With children in the background, one of them in a session of its own.
+    const auto job = written("nest.yaml", "name: nest\nstages:\n  nap: {tasks: 2, run: [sh, -c, '>" + arrived() +
+                                              "/{partition}; sleep 1000 & setsid sleep 1000 & wait']}\n");
+    auto process = started({"run", job, std::string{"--master="} + master});
+    EXPECT_TRUE(both_nap()) << process->output();
+    process->kill(SIGKILL);
+    EXPECT_EQ(end_of(*process).code, 128 + SIGKILL);
+    std::vector<testing::seen_process> left;
+    EXPECT_TRUE(testing::wait_until([&] { return (left = testing::processes_of(directory())).empty(); },
+                                    std::chrono::seconds{5}))
+        << master << ": " << left.front().text();
+    fs::remove_all(arrived());
+  }
+}
+
+TEST_F(command_line, reads_no_file_of_its_directory_unasked) {
+  for (const auto* name : {"caf-application.conf", "caf-application.ini", "troupe.yaml"}) written(name, "}{ garbage");
+  program_process here{
+      {"sh", "-c", "cd \"$1\" && exec \"$2\" run \"$3\"", "sh", directory(), TROUPE_PROGRAM, config("reads.yaml")}};
+  const auto end = end_of(here);
+  EXPECT_EQ(end.code, 0) << end.output;
+}
+
 TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken_down) {
   const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml")});
   ASSERT_EQ(up.code, 0) << up.output;

@@ -271,6 +271,39 @@ TEST_P(jobs_on_clusters, two_profiles_and_halves_of_gpus) {
   cluster.check_clean();
 }
 
+/// What a task sees of its devices: address and ordinal of each, then the variable of its process.
+std::string devices_seen(std::int64_t) {
+  std::string seen;
+  for (const auto& a : task_context::current().addresses("gpu"))
+    seen += a.address + "=" + std::to_string(a.ordinal) + " ";
+  const char* devices = std::getenv("CUDA_VISIBLE_DEVICES");
+  return seen + "of " + (devices ? devices : "all");
+}
+
+class devices : public ::testing::Test {
+protected:
+  void SetUp() override { setenv("CUDA_VISIBLE_DEVICES", "3,1", 1); } // as a cluster manager sets it
+  void TearDown() override { unsetenv("CUDA_VISIBLE_DEVICES"); }
+  /// What one task sees that holds as many GPUs as it says, on an executor that has both.
+  static std::string seen_on(const std::string& master, std::string_view gpus) {
+    test_cluster cluster{{.master = master, .conf = {"troupe.executor.resource.gpu.addresses=1,3"}}};
+    const auto profile = resource_profile_builder{}
+                             .require(executor_resource_requests{}.cores(1).memory("256m").resource("gpu", 2))
+                             .require(task_resource_requests{}.cpus(1).resource("gpu", gpus))
+                             .build();
+    auto session = cluster.make_session();
+    return session.range(0, 1, 1).map(troupe::fn<devices_seen>).with_resources(profile).collect().at(0);
+  }
+};
+
+TEST_F(devices, of_an_executor_process_are_its_own_part_of_the_mask) {
+  EXPECT_EQ(seen_on("local-cluster[1,1,1g]", "2"), "1=0 3=1 of 1,3");
+}
+
+TEST_F(devices, of_a_thread_are_counted_in_the_mask_of_its_process) {
+  EXPECT_EQ(seen_on("local[1]", "2"), "1=1 3=0 of 3,1");
+}
+
 TEST_P(jobs_on_clusters, what_fits_no_empty_host_fails_at_once) {
   const auto greedy = resource_profile_builder{}
                           .require(executor_resource_requests{}.cores(64).memory("1m"))

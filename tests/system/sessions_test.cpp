@@ -216,10 +216,42 @@ TEST(services_in_another_process, do_the_work_of_those_in_the_drivers) {
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(directory->path()).empty(); }));
 }
 
+// -- what others of this machine may see
+
+TEST(the_secret, is_in_its_file_alone) {
+  test_cluster cluster{{.master = "local-cluster[2,1,1g]", .conf = {"troupe.log.level=trace"}}};
+  EXPECT_EQ(cluster.make_session().range(0, 100, 4).count(), 100u);
+  const auto& run = cluster.app().directory();
+  const auto& file = cluster.app().secret_file();
+  const auto read = [](const fs::path& path) {
+    std::ifstream in{path, std::ios::binary};
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+  };
+  auto secret = read(file);
+  secret.erase(secret.find_last_not_of("\n") + 1);
+  ASSERT_GE(secret.size(), 32u);
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(fs::status(run).permissions(), fs::perms::owner_all);
+
+  const auto processes = testing::processes_of(run);
+  EXPECT_GE(processes.size(), 4u) << "two executors with their keepers";
+  for (const auto& process : processes)
+    for (const auto* what : {"cmdline", "environ"})
+      EXPECT_EQ(read("/proc/" + std::to_string(process.pid) + "/" + what).find(secret), std::string::npos)
+          << what << " of " << process.text();
+  std::size_t looked_at = 0;
+  for (const auto& entry : fs::recursive_directory_iterator{run}) {
+    if (!entry.is_regular_file() || entry.path() == file) continue;
+    ++looked_at;
+    EXPECT_EQ(read(entry.path()).find(secret), std::string::npos) << entry.path();
+  }
+  EXPECT_GE(looked_at, 3u) << "logs and start files";
+}
+
 // -- kill -9 of the driver
 
 class killed_drivers : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(stages, killed_drivers, ::testing::Values("map", "result"),
+INSTANTIATE_TEST_SUITE_P(stages, killed_drivers, ::testing::ValuesIn(three_points),
                          [](const auto& stage) { return std::string{stage.param}; });
 
 TEST_P(killed_drivers, leave_no_process_behind) {
