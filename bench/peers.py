@@ -1,8 +1,9 @@
 """The same measurements for peers from PyPI; each prints one line of JSON per figure and skips with a reason.
 
-    python3 peers.py dask|ray|pyspark [TASKS]
+    python3 peers.py dask|ray|pyspark|hyperqueue [TASKS]
 
-Tasks are no-ops with an argument and a result of 16 bytes, on two worker processes of one core each.
+Tasks are no-ops with an argument and a result of 16 bytes, on two worker processes of one core each. HyperQueue's are
+processes (`true`), as Troupe's commands are; its client looks for the end once a second, so its jobs are large.
 """
 import json
 import sys
@@ -75,8 +76,32 @@ def pyspark(tasks):
     spark.stop()
 
 
+def hyperqueue(tasks):
+    start = time.perf_counter()
+    from hyperqueue import Job, LocalCluster
+    from hyperqueue.cluster import WorkerConfig
+    with LocalCluster() as cluster:
+        for _ in range(2):
+            cluster.start_worker(WorkerConfig(cores=1))
+        client = cluster.client()
+
+        def run(n):
+            job = Job()
+            for _ in range(n):
+                job.program(["true"], stdout=None, stderr=None)
+            client.wait_for_jobs([client.submit(job)])
+
+        run(1)
+        say(what="hyperqueue first result", seconds=time.perf_counter() - start)
+        for _ in range(3):
+            start = time.perf_counter()
+            run(tasks)
+            seconds = time.perf_counter() - start
+            say(what="hyperqueue true", tasks=tasks, seconds=seconds, tasks_per_second=int(tasks / seconds))
+
+
 if __name__ == "__main__":
-    peer = {"dask": dask, "ray": ray, "pyspark": pyspark}[sys.argv[1]]
+    peer = {"dask": dask, "ray": ray, "pyspark": pyspark, "hyperqueue": hyperqueue}[sys.argv[1]]
     try:
         peer(int(sys.argv[2]) if len(sys.argv) > 2 else 10000)
     except Exception as e:  # a peer that cannot run is skipped, not an error of ours

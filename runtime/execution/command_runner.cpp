@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,35 @@ void keep_only_what_it_wrote(const std::string& directory) {
       fs::remove_all(entry.path(), ignored);
 }
 
+/// Knows how many commands this process runs, from before each one's start.
+class running_command {
+public:
+  running_command() {
+    const std::lock_guard lock{mutex};
+    ++count;
+  }
+  ~running_command() {
+    const std::lock_guard lock{mutex};
+    if (!ended_) --count;
+  }
+  running_command(const running_command&) = delete;
+  running_command& operator=(const running_command&) = delete;
+
+  /// Ends what this one has left behind. When it was the only one, no other can start meanwhile.
+  void end_left_behind(pid_t main, std::string_view mark) {
+    std::unique_lock lock{mutex};
+    ended_ = true;
+    const bool alone = --count == 0;
+    if (!alone) lock.unlock();
+    troupe::end_left_behind(main, mark, alone);
+  }
+
+private:
+  inline static std::mutex mutex;
+  inline static std::size_t count = 0;
+  bool ended_ = false;
+};
+
 attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
   command_arguments arguments;
   if (!task.argument.empty()) {
@@ -123,12 +153,13 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   spec.stdout_file = *directory + "/stdout";
   spec.stderr_file = *directory + "/stderr";
 
+  running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
   const bool stopped = wait_for_end(*child, stop, settings.kill_grace);
   // While the main process is a zombie its number and group are still its own.
   child->signal_group(SIGKILL);
-  end_left_behind(child->pid(), identity.mark);
+  running.end_left_behind(child->pid(), identity.mark);
   const auto ended = child->reap();
 
   attempt_end end;

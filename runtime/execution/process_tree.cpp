@@ -153,7 +153,7 @@ bool kill_if(pid_t pid, Belongs belongs) {
 
 } // namespace
 
-std::size_t end_left_behind(pid_t main, std::string_view attempt) {
+std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
   const bool adopts = is_subreaper() && lists_children();
   const pid_t self = ::getpid();
   const pid_t own_session = ::getsid(0);
@@ -176,6 +176,7 @@ std::size_t end_left_behind(pid_t main, std::string_view attempt) {
         const auto now = state_of(pid);
         if (!now) return false;
         if (now->session == main || now->group == main) return true;
+        if (alone && adopts && now->parent == self && now->session != own_session) return true;
         const auto marked = carries(pid, attempt);
         undecided = undecided || (!marked && adopts);
         return marked.value_or(false);

@@ -239,6 +239,32 @@ TEST_F(command_test, a_success_leaves_no_process_either) {
   for (const auto* name : {"same", "apart"}) EXPECT_FALSE(alive(wait_for_pid(attempts + "/" + name)));
 }
 
+TEST_F(command_test, what_has_dropped_its_mark_is_ended_with_the_last_command) {
+  auto& r = begin({"sh",
+                   script("if [ $1 = 1 ]; then\n"
+                          "  echo $$ > ../other\n"
+                          "  until [ -e ../go ]; do sleep 0.01; done\n"
+                          "  exit\n"
+                          "fi\n"
+                          "env -i setsid sleep 1000 &\n"
+                          "until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done\n"
+                          "echo $! > ../apart\n"),
+                   "{partition}"},
+                  2);
+  r.open_lease(grant(2));
+  auto other = one({}, 1);
+  other->lease = {2};
+  r.run(other);
+  wait_for_pid(attempts + "/other");
+  r.run(one({}, 0));
+  ASSERT_TRUE(log.wait_for(1));
+  const auto apart = wait_for_pid(attempts + "/apart");
+  EXPECT_TRUE(alive(apart)) << "it might be the other one's";
+  std::ofstream{attempts + "/go"};
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_FALSE(alive(apart));
+}
+
 TEST_F(command_test, what_is_left_is_found_without_being_its_parent) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0); // as in a host application
   auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > ../apart"});
