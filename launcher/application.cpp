@@ -341,6 +341,12 @@ result<std::unique_ptr<application>> application::start(options opts) {
 }
 
 const std::shared_ptr<job_connection>& application::jobs() const noexcept { return impl_->jobs; }
+std::function<void()> application::make_interruption() const {
+  return [jobs = impl_->jobs, own = impl_->own_driver, grace = ending_time(impl_->opts.effective)] {
+    jobs->cancel_all("interrupted");
+    if (own) static_cast<void>(jobs->stop("interrupted", grace));
+  };
+}
 const std::optional<endpoint>& application::address() const noexcept { return impl_->address; }
 const std::string& application::cluster_id() const noexcept { return impl_->cluster_id; }
 const std::string& application::session_id() const noexcept { return impl_->session_id; }

@@ -54,7 +54,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   if (!app) return complain(app.error());
   guard.watch((*app)->directory(), (*app)->storage_directory());
   const auto jobs = (*app)->jobs();
-  stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
+  stop.on_signal((*app)->make_interruption());
 
   auto session_opts = (*app)->make_session_options();
   session_opts.arguments = parsed->arguments;

@@ -56,7 +56,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   if (!app) return complain(app.error());
   guard.watch((*app)->directory(), (*app)->storage_directory());
   const auto jobs = (*app)->jobs();
-  stop.on_signal([jobs] { jobs->cancel_all("interrupted"); });
+  stop.on_signal((*app)->make_interruption());
 
   const auto end = jobs->run(std::make_shared<const job_spec>(std::move(*job)));
   if (flags.json && end.job) print_end(end);

@@ -110,6 +110,14 @@ int play_waiting_client(int argc, char** argv) {
   return run(argc - 1, argv + 1, [&](session& session) { run_three_stages(session, directory); });
 }
 
+/// A program that goes on computing whatever becomes of its job. ARGUMENTS: those of troupe::run.
+int play_stubborn_client(int argc, char** argv) {
+  return run(argc, argv, [](session& session) {
+    std::cout << "counted " << session.range(0, 100, 4).count() << std::endl;
+    testing::wait_until([] { return false; }, std::chrono::seconds{60});
+  });
+}
+
 } // namespace
 
 std::optional<int> play_role(int argc, char** argv) {
@@ -124,6 +132,7 @@ std::optional<int> play_role(int argc, char** argv) {
     if (role == "services") return play_services(arguments);
     argv[1] = argv[0];
     if (role == "client") return play_client(argc - 1, argv + 1);
+    if (role == "stubborn-client") return play_stubborn_client(argc - 1, argv + 1);
     if (role == "waiting-client") return play_waiting_client(argc - 1, argv + 1);
     std::cerr << "there is no role " << role << std::endl;
   } catch (const std::exception& e) {

@@ -216,6 +216,21 @@ TEST(services_in_another_process, do_the_work_of_those_in_the_drivers) {
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(directory->path()).empty(); }));
 }
 
+TEST(an_interrupted_program, takes_its_executors_along_though_it_computes_on) {
+  const testing::temporary_directory base;
+  const auto run = base.path() + "/run";
+  role_process client{"stubborn-client",
+                      {"--master", "local-cluster[2,1,1g]", "--conf", "troupe.run-directory=" + run}};
+  ASSERT_TRUE(testing::wait_until([&] { return client.printed().find("counted 100") != std::string::npos; }))
+      << client.output();
+  EXPECT_GE(testing::processes_of(run).size(), 4u) << "two executors with their keepers";
+  client.kill(SIGINT);
+  EXPECT_EQ(client.wait(), 130) << client.output();
+  std::vector<testing::seen_process> left;
+  EXPECT_TRUE(testing::wait_until([&] { return (left = testing::processes_of(run)).empty(); }, std::chrono::seconds{1}))
+      << left.front().text();
+}
+
 // -- what others of this machine may see
 
 TEST(the_secret, is_in_its_file_alone) {
