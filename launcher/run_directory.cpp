@@ -77,14 +77,14 @@ result<run_directory> run_directory::join(const std::string& path, std::string_v
   return run_directory{path, lock, setting};
 }
 
-void run_directory::sweep(const std::string& base) {
+void run_directory::sweep(const std::string& base, std::time_t now) {
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator{base, ec}) {
     if (!entry.is_directory(ec)) continue;
     if (entry.path().filename().string().starts_with(unfinished_prefix)) {
       // Being made, which takes no time, or left by somebody who was killed meanwhile.
       struct stat s {};
-      if (lstat(entry.path().c_str(), &s) == 0 && s.st_uid == geteuid() && time(nullptr) - s.st_ctime > unfinished_age)
+      if (lstat(entry.path().c_str(), &s) == 0 && s.st_uid == geteuid() && now - s.st_ctime > unfinished_age)
         fs::remove_all(entry.path(), ec);
       continue;
     }

@@ -3,6 +3,7 @@
 /// The one directory of a session: secret, logs, blocks, attempts. Mode 0700, held by a shared flock of every process
 /// of the session; the last one to leave removes it, and what was left behind is swept by the user's next command.
 
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,9 @@ public:
                                       std::string_view setting = keys::run_directory.name);
   /// Holds one that another process of the session made.
   static result<run_directory> join(const std::string& path, std::string_view setting = keys::run_directory.name);
-  /// Removes directories below `base` that nobody holds any more.
-  static void sweep(const std::string& base);
+  /// Removes directories below `base` that nobody holds any more, and those that somebody began to make a minute before
+  /// `now` or earlier.
+  static void sweep(const std::string& base, std::time_t now = std::time(nullptr));
   /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
   static std::string base_of(const std::string& configured);
 
