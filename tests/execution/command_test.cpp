@@ -222,7 +222,9 @@ TEST_F(command_test, a_killed_command_ends_with_all_that_it_has_started) {
 }
 
 TEST_F(command_test, kill_9_of_a_command_leaves_nothing_of_it) {
-  auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > apart; echo $$ > main; sleep 1001"});
+  auto& r = begin({"sh", "-c",
+                   "setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; "
+                   "echo $! > apart; echo $$ > main; sleep 1001"});
   r.run(one({}));
   const auto apart = wait_for_pid(attempts + "/1.0.0/apart");
   ::kill(wait_for_pid(attempts + "/1.0.0/main"), SIGKILL);
@@ -267,7 +269,8 @@ TEST_F(command_test, what_has_dropped_its_mark_is_ended_with_the_last_command) {
 
 TEST_F(command_test, what_is_left_is_found_without_being_its_parent) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0); // as in a host application
-  auto& r = begin({"sh", "-c", "setsid sleep 1000 & echo $! > ../apart"});
+  auto& r = begin(
+      {"sh", "-c", "setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; echo $! > ../apart"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
   EXPECT_FALSE(alive(wait_for_pid(attempts + "/apart")));
