@@ -58,7 +58,8 @@ bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
   const auto e = lease.executor;
   const auto& record = pool_[e];
   for (const auto& [d, stages] : ready_) {
-    if (d == lease.demand || !(stages.begin()->first < mine)) continue;
+    const auto& theirs = stages.begin()->first;
+    if (d == lease.demand || !(theirs < mine)) continue;
     if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d)
       continue;
     const auto known = claims_.find(d);
@@ -75,7 +76,7 @@ bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
         const auto& other = *pool_.find_lease(id);
         const auto queue = ready_.find(other.demand);
         const bool goes = other.draining || queue == ready_.end();
-        const bool worse = !goes && stages.begin()->first < queue->second.begin()->first;
+        const bool worse = !goes && theirs < queue->second.begin()->first;
         // Cannot fail: the book gave exactly this.
         if (going ? goes : worse) (void) book.release(other.holding);
       }
