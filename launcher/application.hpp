@@ -40,8 +40,8 @@ public:
 
   /// Valid as long as somebody holds it; calls after the application's end fail.
   const std::shared_ptr<job_connection>& jobs() const noexcept;
-  /// What Ctrl-C does: cancels this process's jobs and, where it has the driver, ends the executors, whatever the program
-  /// is about. Any thread, also after the end.
+  /// What Ctrl-C does: cancels this process's jobs and, where it has the driver, ends the executors, whatever the
+  /// program is about. Any thread, also after the end.
   std::function<void()> make_interruption() const;
   /// Where the driver can be reached; nothing in `local[N]`.
   const std::optional<endpoint>& address() const noexcept;

@@ -16,8 +16,8 @@ inline constexpr std::string_view attempt_variable = "TROUPE_ATTEMPT";
 /// `TROUPE_ATTEMPT=attempt`; those that these leave behind in turn as well. Where this process is a child subreaper
 /// they are its own children by now (or become so one after another) and only those are looked at; elsewhere all
 /// processes of this user are. Also reaps adopted children that have ended. Any thread; `main` has ended and is not
-/// reaped yet. `alone`: no other command of this process runs or starts meanwhile, so that an adopted child with a session
-/// of its own and without any mark can only be what a command has left, and is killed too.
+/// reaped yet. `alone`: no other command of this process runs or starts meanwhile, so that an adopted child with a
+/// session of its own and without any mark can only be what a command has left, and is killed too.
 /// @returns how many it killed
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone);
 
