@@ -20,8 +20,8 @@ job_connection::job_connection(caf::actor_system& system, options opts) : system
     return answered(submission, job);
   };
   config.on_end = [this](const boxed<job_end>& end) {
+    ended(end); // first: somebody waits for it
     if (options_.on_end) options_.on_end(*end);
-    ended(end);
   };
   client_ = spawn_client(*system_, std::move(config));
 }
@@ -114,17 +114,19 @@ bool job_connection::answered(const boxed<job_submission>& submission, const res
 }
 
 void job_connection::ended(const boxed<job_end>& end) {
-  const std::lock_guard lock{mutex_};
-  const auto it = std::find_if(submitted_.begin(), submitted_.end(),
-                               [&](const auto& entry) { return entry.second->job == end->job; });
-  if (it == submitted_.end()) {
-    early_.emplace(end->job, end);
-  } else if (!it->second->awaited) {
-    submitted_.erase(it);
-  } else {
-    it->second->end = end;
-    changed_.notify_all();
+  {
+    const std::lock_guard lock{mutex_};
+    const auto it = std::find_if(submitted_.begin(), submitted_.end(),
+                                 [&](const auto& entry) { return entry.second->job == end->job; });
+    if (it == submitted_.end()) {
+      early_.emplace(end->job, end);
+    } else if (!it->second->awaited) {
+      submitted_.erase(it);
+    } else {
+      it->second->end = end;
+    }
   }
+  changed_.notify_all(); // without the lock that they would wake for and wait for
 }
 
 result<std::string> job_connection::fetch(const result_location& where) {

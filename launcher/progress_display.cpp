@@ -54,10 +54,12 @@ progress_display::~progress_display() { finish(); }
 
 void progress_display::update(const job_progress& progress) {
   if (mode_ == progress_mode::none) return;
-  std::lock_guard lock{mutex_};
-  latest_.insert_or_assign(progress.job, progress);
-  dirty_ = true;
-  changed_.notify_one();
+  {
+    const std::lock_guard lock{mutex_};
+    latest_.insert_or_assign(progress.job, progress);
+    dirty_ = true;
+  }
+  changed_.notify_one(); // without the lock that the thread would wake for and wait for
 }
 
 void progress_display::end(const job_end& end) {
@@ -66,10 +68,12 @@ void progress_display::end(const job_end& end) {
   without_results.job = end.job;
   without_results.failure = end.failure;
   without_results.progress = end.progress;
-  std::lock_guard lock{mutex_};
-  latest_.erase(end.job);
-  ends_.push_back(std::move(without_results));
-  dirty_ = true;
+  {
+    const std::lock_guard lock{mutex_};
+    latest_.erase(end.job);
+    ends_.push_back(std::move(without_results));
+    dirty_ = true;
+  }
   changed_.notify_one();
 }
 
