@@ -154,6 +154,9 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   const auto now = now_of(self);
   if (auto good = desk->check(registration.proof, peer_role::executor, now); !good) return refuse(good.error());
   if (stopping) return refuse(make_error(ec::refused, "the session is ending"));
+  if (!registration.session_id.empty() && registration.session_id != config.session_id)
+    return refuse(make_error(ec::refused, "it belongs to session " + registration.session_id + ", this driver runs " +
+                                              config.session_id + ": restart the executor"));
   if (registration.info.epoch == 0) return refuse(make_error(ec::malformed, "an executor has no incarnation"));
   if (auto valid = validate(registration.info.capacity); !valid) return refuse(valid.error());
   if (auto valid = validate(registration.info.profile); !valid) return refuse(valid.error());

@@ -34,6 +34,7 @@ struct executor_state {
   std::uint64_t surprises = 0;
   phase now_in = phase::joining;
   dag_scheduler_actor scheduler;
+  std::string session; ///< to which it belongs; "" before it was admitted
   duration heartbeat_interval{};
   time_point last_beat{}; ///< of ours
   time_point last_word{}; ///< of the driver
@@ -93,6 +94,8 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
   executor_registration registration;
   registration.proof = proof;
   registration.info = config.info;
+  registration.session_id = session;
+  if (runner) registration.running = runner->running();
   registration.blocks = config.blocks->held();
   ask(self, config.driver, config.request_timeout, box(std::move(registration)), executor_actor{self})
       .then(
@@ -101,6 +104,7 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
             if (hopeless) return finish(self, hopeless); // an impostor admits everybody
             scheduler = to;
             admitted->admit(to.node());
+            session = answer->session_id;
             core->set_id(answer->executor);
             start_runner(self, answer->executor);
             heartbeat_interval = duration{static_cast<std::int64_t>(answer->heartbeat_nanoseconds)};

@@ -124,6 +124,16 @@ TEST_F(driver, refuses_an_executor_without_an_incarnation) {
   EXPECT_EQ(admitted(), 0u);
 }
 
+TEST_F(driver, refuses_an_executor_that_belongs_to_another_session) {
+  const auto hello = introduce(world, front, peer_role::executor, *secret);
+  const auto other = register_executor(world, front, hello.proof, info, peer, "session-before");
+  EXPECT_EQ(other.failed.code, ec::refused);
+  EXPECT_THAT(other.failed.message, HasSubstr("session-before"));
+  EXPECT_EQ(admitted(), 0u);
+  const auto again = introduce(world, front, peer_role::executor, *secret);
+  EXPECT_FALSE(register_executor(world, front, again.proof, info, peer, "session-of-tests").failed);
+}
+
 TEST_F(driver, refuses_services_that_it_has_itself) {
   const auto hello = introduce(world, front, peer_role::services, *secret);
   peer_registration registration;

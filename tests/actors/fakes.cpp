@@ -77,11 +77,12 @@ introduced introduce(testing::virtual_system& world, const driver_actor& driver,
 }
 
 admission register_executor(testing::virtual_system& world, const driver_actor& driver, const hello_proof& proof,
-                            const executor_info& info, const executor_actor& executor) {
+                            const executor_info& info, const executor_actor& executor, const std::string& session) {
   admission out;
   executor_registration registration;
   registration.proof = proof;
   registration.info = info;
+  registration.session_id = session;
   out.failed = world.request(
       driver,
       [&](const boxed<welcome>& answer, const dag_scheduler_actor& scheduler) {

@@ -57,7 +57,7 @@ struct admission {
   dag_scheduler_actor scheduler;
 };
 admission register_executor(testing::virtual_system& world, const driver_actor& driver, const hello_proof& proof,
-                            const executor_info& info, const executor_actor& executor);
+                            const executor_info& info, const executor_actor& executor, const std::string& session = {});
 /// Hello and registration in one.
 admission admit_executor(testing::virtual_system& world, const driver_actor& driver, const session_secret& secret,
                          const executor_info& info, const executor_actor& executor);
