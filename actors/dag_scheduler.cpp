@@ -77,7 +77,7 @@ void scheduler_state::complete(scheduler_pointer self, effects::complete_job& do
     const auto client = std::move(it->second);
     submitters.erase(it);
     if (client.node() != self->node()) {
-      // A client of this process may end before what it has learnt is used.
+      // Its end releases them. That of a client of this process does not: it may end before what it has learnt is used.
       if (done.end.results && !done.end.results->elsewhere.empty()) fetching.emplace(id, client.address());
       if (drop_what_cannot_travel(done.end, most_remote_results))
         tell(self, dag_scheduler_actor{self}, box(release_results{id})); // later: these effects are not sent yet
