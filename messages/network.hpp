@@ -25,12 +25,6 @@ result<std::uint16_t> publish(caf::actor_system& system, const Handle& whom, std
   return *bound;
 }
 
-/// Takes `whom` off `port`; connections that exist stay.
-template <class Handle>
-void unpublish(caf::actor_system& system, const Handle& whom, std::uint16_t port) {
-  static_cast<void>(system.middleman().unpublish(whom, port));
-}
-
 /// Connects to the actor that is published at `host:port`. Blocks the calling thread, so never from a pooled actor.
 /// Success proves nothing about the peer: say hello next. An actor with another interface is ec::version_mismatch.
 template <class Handle>
