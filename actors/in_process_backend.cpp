@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 
 namespace troupe {
@@ -81,7 +82,7 @@ void in_process_backend::start(const executor_order& order) {
   config.info.slots = slots_of(place->capacity, order.shape.profile).slots;
   config.info.native = function_table::instance().size() > 0;
   config.info.in_process = true;
-  config.info.build_id = options_.build_id;
+  config.info.build_id = build_id();
   auto id = std::make_shared<executor_id>();
   config.on_admitted = [local = options_.local, blocks, id](executor_id given) {
     *id = given;

@@ -26,9 +26,8 @@ public:
     driver_actor driver;
     std::string cluster_id;
     std::shared_ptr<const session_secret> secret;
-    std::string directory;       ///< for attempts
-    std::string block_directory; ///< for blocks in files
-    std::string build_id;
+    std::string directory;                     ///< for attempts
+    std::string block_directory;               ///< for blocks in files
     bool keep_attempts = false;                ///< what commands printed stays when their executor has ended
     std::vector<std::string> devices;          ///< GPUs of this process in the order of their ordinals
     std::uint64_t block_memory = 256ull << 20; ///< bytes per executor

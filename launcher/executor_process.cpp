@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <troupe/actors/executor.hpp>
-#include <troupe/launcher/build_id.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -28,6 +27,7 @@
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/discovery/device_mask.hpp>
+#include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>

@@ -24,16 +24,6 @@ std::int64_t count_primes(std::pair<std::int64_t, std::int64_t> range) {
 }
 constexpr auto count_task = troupe::task<"count-primes", count_primes>;
 
-std::shared_ptr<const troupe::job_spec> make_job(const count_request& request) {
-  const auto parts = std::max<std::int64_t>(1, request.parts);
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-  for (std::int64_t i = 0; i < parts; ++i)
-    ranges.emplace_back(request.limit * i / parts, request.limit * (i + 1) / parts);
-  troupe::job job{"primes below " + std::to_string(request.limit)};
-  job.stage("count").run(count_task).arguments(ranges);
-  return std::make_shared<const troupe::job_spec>(job.build({}, 0)); // the results of stage 0 come back
-}
-
 /// A count under way. The end of a short job may overtake the news that it was accepted.
 struct count {
   std::int64_t limit = 0;
@@ -62,8 +52,7 @@ struct desk_state {
     reply.limit = limit;
     reply.tasks = outcome.progress.stages.front().tasks;
     reply.executors = outcome.progress.stages.front().executors;
-    for (std::size_t i = 0; i < outcome.results->values.size(); ++i)
-      reply.primes += troupe::decode_value<std::int64_t>(outcome.results->values[i]);
+    reply.primes = total(outcome);
     promise->deliver(reply);
   }
 };
@@ -102,6 +91,23 @@ desk_actor::behavior_type behavior(desk_pointer self, troupe::driver_actor drive
 }
 
 } // namespace
+
+std::shared_ptr<const troupe::job_spec> make_job(const count_request& request) {
+  const auto parts = std::max<std::int64_t>(1, request.parts);
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (std::int64_t i = 0; i < parts; ++i)
+    ranges.emplace_back(request.limit * i / parts, request.limit * (i + 1) / parts);
+  troupe::job job{"primes below " + std::to_string(request.limit)};
+  job.stage("count").run(count_task).arguments(ranges);
+  return std::make_shared<const troupe::job_spec>(job.build({}, 0)); // the results of stage 0 come back
+}
+
+std::int64_t total(const troupe::job_end& end) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < end.results->values.size(); ++i)
+    sum += troupe::decode_value<std::int64_t>(end.results->values[i]);
+  return sum;
+}
 
 desk_actor spawn_desk(caf::actor_system& system, troupe::driver_actor driver, listener_actor listener) {
   return system.spawn(behavior, std::move(driver), std::move(listener));

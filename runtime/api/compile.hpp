@@ -7,6 +7,7 @@
 
 #include <troupe/runtime/api/graph.hpp>
 #include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -20,7 +21,7 @@ enum class profile_change : std::uint8_t {
 /// What applies to all stages of a job.
 struct compile_options {
   profile_change on_profile_change = profile_change::error;
-  std::string build_id; ///< of this program; compared when a stage is installed
+  std::string build_id = troupe::build_id(); ///< of this program; compared when a stage is installed
   std::uint32_t max_task_failures = 4;
 };
 

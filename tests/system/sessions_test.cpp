@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <troupe/actors/driver.hpp>
-#include <troupe/launcher/build_id.hpp>
 #include <troupe/launcher/job_connection.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/messages/network.hpp>
@@ -185,9 +184,7 @@ TEST(services_in_another_process, do_the_work_of_those_in_the_drivers) {
     job_connection::options connection;
     connection.driver = driver;
     auto jobs = std::make_shared<job_connection>(system, std::move(connection));
-    session_options opts;
-    opts.jobs.build_id = build_id();
-    session session{jobs, opts};
+    session session{jobs, {}};
     // Submitted before anybody could run it.
     auto early = std::async(std::launch::async, [&] { return session.range(0, 700, 7).count(); });
     role_process services{"services",

@@ -1,4 +1,4 @@
-#include <troupe/launcher/build_id.hpp>
+#include <troupe/runtime/execution/build_id.hpp>
 
 #include <algorithm>
 #include <cstdint>
