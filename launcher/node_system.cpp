@@ -37,8 +37,9 @@ result<void> node_config::apply(const settings& s) {
     if (s.caf().contains(key)) continue;
     if (auto set = set_caf_option(*this, key, value); !set) return set.error();
   }
-  for (const auto& [key, value] : s.caf())
-    if (auto set = set_caf_option(*this, key, value); !set) return set.error();
+  for (const auto& [key, given] : s.caf())
+    if (auto set = set_caf_option(*this, key, given.text); !set)
+      return make_error(set.error().code, to_string(given.origin) + ": " + set.error().message);
   return {};
 }
 

@@ -14,6 +14,8 @@
 #include <caf/atom.hpp>
 #endif
 
+#include <troupe/runtime/config/spelling.hpp>
+
 namespace troupe {
 
 namespace detail {
@@ -150,12 +152,13 @@ result<void> set_caf_option(caf::actor_system_config& config, std::string_view k
   const auto known = std::find_if(known_options.begin(), known_options.end(),
                                   [key](const option& candidate) { return candidate.key == key; });
   const auto invalid = [&](std::string why) {
-    return make_error(ec::invalid_configuration, "caf option `" + std::string{key} + "`: " + std::move(why));
+    return make_error(ec::invalid_configuration,
+                      "caf." + std::string{key} + " = " + std::string{value} + ": " + std::move(why));
   };
   if (known == known_options.end()) {
-    std::string names;
-    for (const auto& candidate : known_options) names += (names.empty() ? "" : ", ") + std::string{candidate.key};
-    return invalid("unknown; there are " + names);
+    std::vector<std::string> names;
+    for (const auto& candidate : known_options) names.push_back("caf." + std::string{candidate.key});
+    return invalid("there is no such option of CAF" + spelling_hint("caf." + std::string{key}, names));
   }
 #if TROUPE_CAF1
   const auto full_key = "caf." + std::string{key};
@@ -165,19 +168,18 @@ result<void> set_caf_option(caf::actor_system_config& config, std::string_view k
   switch (known->kind) {
   case option_kind::count: {
     const auto count = leading_count(value);
-    if (!count || !count->second.empty()) return invalid("`" + std::string{value} + "` is not a whole number");
+    if (!count || !count->second.empty()) return invalid("must be a whole number");
     config.set(full_key, count->first);
     break;
   }
   case option_kind::duration: {
     const auto nanoseconds = parse_nanoseconds(value);
-    if (!nanoseconds) return invalid("`" + std::string{value} + "` is not a duration such as `500ms`, `2s` or `1min`");
+    if (!nanoseconds) return invalid("must be a time such as 500ms, 2s or 1min");
     config.set(full_key, caf::timespan{*nanoseconds});
     break;
   }
   case option_kind::policy:
-    if (value != "stealing" && value != "sharing")
-      return invalid("`" + std::string{value} + "` is neither `stealing` nor `sharing`");
+    if (value != "stealing" && value != "sharing") return invalid("must be one of stealing, sharing");
 #if TROUPE_CAF1
     config.set(full_key, std::string{value});
 #else

@@ -231,6 +231,7 @@ result<std::vector<std::size_t>> order_stages(std::string_view file, const std::
       const auto found = index.find(dependency.stage);
       if (found == index.end()) {
         std::vector<std::string> names;
+        names.reserve(stages.size());
         for (const auto& stage : stages) names.push_back(stage.name);
         return yaml_error(file, dependency.line,
                           "stage " + stages[i].name + ": there is no stage `" + dependency.stage + "`" +

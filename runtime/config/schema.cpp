@@ -122,10 +122,17 @@ result<schema_match> find_key(std::string_view name) {
       return schema_match{&entry, std::move(member)};
   }
   // The whole list of keys would bury the message, so only a near one is named.
-  const auto nearest = nearest_name(name, suggestions_for(name));
-  return make_error(ec::invalid_configuration, "there is no key " + std::string{name} +
-                                                   (nearest.empty() ? "; `troupe config show` lists all keys"
-                                                                    : "; did you mean " + nearest + "?"));
+  constexpr std::string_view prefix = "troupe.";
+  auto nearest = nearest_name(name, suggestions_for(name));
+  if (nearest.empty() && !name.starts_with(prefix)) {
+    // All keys begin alike, which is easily forgotten.
+    auto shorter = suggestions_for(std::string{prefix} + std::string{name});
+    for (auto& candidate : shorter) candidate.erase(0, prefix.size());
+    if (const auto found = nearest_name(name, shorter); !found.empty()) nearest = std::string{prefix} + found;
+  }
+  return make_error(ec::invalid_configuration,
+                    "there is no such key" + (nearest.empty() ? "; `troupe config show` lists all keys"
+                                                              : "; did you mean " + nearest + "?"));
 }
 
 result<setting_value> parse_setting(const setting_schema& entry, std::string_view text) {

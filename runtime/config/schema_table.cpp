@@ -106,11 +106,10 @@ constexpr setting_schema entries[] = {
            "Program that prints the addresses of a custom resource as {\"name\": …, \"addresses\": […]}."),
     family(keys::executor_resource_vendor, setting_type::text, driver,
            "Vendor of a custom resource, for cluster managers that name resources by it."),
-    choice(
-        keys::gpu_discovery, "probe", "probe|probe-or-fake|none", all,
-        "How GPUs are found when neither addresses nor a script are given: probe asks nvidia-smi; probe-or-fake makes "
-        "up addresses where local masters find none."),
-    count(keys::gpu_fake, "2", 1, 1024, driver, "How many GPU addresses probe-or-fake makes up."),
+    choice(keys::gpu_discovery, "probe", "probe|probe-or-fake|fake|none", all,
+           "How GPUs are found when neither addresses nor a script are given: probe asks nvidia-smi; fake makes up "
+           "addresses, for tests; probe-or-fake makes them up where nvidia-smi finds none."),
+    count(keys::gpu_fake, "2", 1, 1024, driver, "How many GPU addresses are made up."),
     memory(keys::log_file_size, "16m", 64 << 10, all, "Size at which a log file is rotated."),
     count(keys::log_files, "3", 1, 1000, all, "How many log files of a process are kept."),
     choice(keys::log_level, "info", log_levels, all, "Least important messages that are logged."),

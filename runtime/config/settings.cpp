@@ -7,7 +7,7 @@ namespace troupe {
 namespace {
 
 /// Single quotes take every one-line text as it is.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out.append(c == '\'' ? 2 : 1, c);
   return out + "'";
@@ -56,7 +56,7 @@ setting_origin settings::origin_of(std::string_view name) const {
 std::vector<explained_setting> settings::explain() const {
   std::vector<explained_setting> out;
   for (const auto& [name, kept] : values_) out.push_back({name, to_text(*kept.entry, kept.value), kept.origin});
-  for (const auto& [name, text] : caf_) out.push_back({"caf." + name, text, caf_origins_.at(name)});
+  for (const auto& [name, set] : caf_) out.push_back({"caf." + name, set.text, set.origin});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return out;
 }
@@ -64,7 +64,7 @@ std::vector<explained_setting> settings::explain() const {
 std::string settings::to_yaml() const {
   std::string out = "troupe: {}\n";
   for (const auto& line : explain()) {
-    if (line.origin.kind != origin_kind::default_value) out += line.name + ": " + quoted(line.value) + "\n";
+    if (line.origin.kind != origin_kind::default_value) out += line.name + ": " + in_quotes(line.value) + "\n";
   }
   return out;
 }

@@ -54,8 +54,13 @@ public:
     return out;
   }
 
-  /// The `caf:` section, keys flattened (`scheduler.policy`), values as written.
-  const std::map<std::string, std::string>& caf() const noexcept { return caf_; }
+  /// An entry of the `caf` section, its value as written.
+  struct caf_setting {
+    std::string text;
+    setting_origin origin;
+  };
+  /// The `caf` section, keys flattened (`scheduler.policy`).
+  const std::map<std::string, caf_setting>& caf() const noexcept { return caf_; }
 
   /// Where the value of a key came from. @pre the key exists (a member of a family that is not set: default)
   setting_origin origin_of(std::string_view name) const;
@@ -80,8 +85,7 @@ private:
   std::vector<std::pair<std::string, const setting_value*>> members_of(std::string_view family) const;
 
   std::map<std::string, stored, std::less<>> values_;
-  std::map<std::string, std::string> caf_;
-  std::map<std::string, setting_origin> caf_origins_;
+  std::map<std::string, caf_setting> caf_;
 };
 
 /// Error, with the nearest valid one, for a key of the root that is neither in `fields` nor part of the `troupe` or

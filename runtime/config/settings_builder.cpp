@@ -61,7 +61,8 @@ result<void> check_empty_map(const std::string& name) {
   for (const auto& entry : schema()) {
     if (entry.name.starts_with(name + ".")) return {};
   }
-  if (const auto match = find_key(name); !match) return match.error();
+  if (const auto match = find_key(name); !match)
+    return make_error(match.error().code, name + ": " + match.error().message);
   return make_error(ec::invalid_configuration, name + " has no value");
 }
 
@@ -97,7 +98,7 @@ settings_builder::settings_builder(std::string working_directory) : working_dire
 result<void> settings_builder::put(std::string_view name, std::string_view text, setting_origin origin,
                                    std::string_view directory) {
   auto match = find_key(name);
-  if (!match) return fault(origin, match.error().message);
+  if (!match) return fault(origin, std::string{name} + " = " + std::string{text} + ": " + match.error().message);
   auto value = parse_setting(*match->entry, text);
   if (!value) return fault(origin, std::string{name} + " = " + std::string{text} + ": " + value.error().message);
   if (match->entry->type == setting_type::path && !text.empty())
@@ -119,7 +120,7 @@ result<void> settings_builder::put_node(const std::string& name, const yaml_node
     return {};
   }
   const auto match = find_key(name);
-  if (!match) return complain(match.error().message);
+  if (!match) return complain(name + ": " + match.error().message);
   if (node.is_null()) return complain(name + " has no value; it must be " + describe_values(*match->entry));
   if (match->entry->type != setting_type::list)
     return complain(name + " is a list; it must be " + describe_values(*match->entry));
@@ -146,9 +147,8 @@ result<void> settings_builder::add_file(const yaml_document& document) {
   if (!caf) return caf.error();
   for (const auto& [name, node] : *caf) {
     if (!node->is_text()) return yaml_error(document.file, node->key_line, name + " must have one text as its value");
-    const auto plain = name.substr(std::string_view{"caf."}.size());
-    settings_.caf_[plain] = node->text;
-    settings_.caf_origins_[plain] = {origin_kind::file, document.file + ":" + std::to_string(node->key_line)};
+    settings_.caf_[name.substr(std::string_view{"caf."}.size())] = {
+        node->text, {origin_kind::file, document.file + ":" + std::to_string(node->key_line)}};
   }
   return {};
 }
@@ -192,12 +192,13 @@ result<settings> settings_builder::build() const {
   }
   const auto interval = s.get(keys::executor_heartbeat_interval);
   const auto timeout = s.get(keys::executor_heartbeat_timeout);
-  if (timeout < 2 * interval) {
+  // One late heartbeat is neither a loss nor a pause.
+  if (timeout < 3 * interval) {
     const auto& interval_origin = s.origin_of(keys::executor_heartbeat_interval.name);
     const auto& timeout_origin = s.origin_of(keys::executor_heartbeat_timeout.name);
     return fault(timeout_origin.kind == origin_kind::default_value ? interval_origin : timeout_origin,
                  "troupe.executor.heartbeat-timeout = " + time_to_string(timeout) +
-                     ": must be at least twice troupe.executor.heartbeat-interval = " + time_to_string(interval));
+                     ": must be at least three times troupe.executor.heartbeat-interval = " + time_to_string(interval));
   }
   if (auto profile = default_profile(s); !profile) return profile.error();
   return s;

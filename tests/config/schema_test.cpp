@@ -100,7 +100,7 @@ TEST(schema, every_name_is_found_and_a_typo_leads_to_it) {
     typo.insert(typo.find('.') + 2, "x");
     const auto miss = find_key(typo);
     ASSERT_FALSE(miss) << typo;
-    EXPECT_EQ(miss.error().message, "there is no key " + typo + "; did you mean " + name + "?");
+    EXPECT_EQ(miss.error().message, "there is no such key; did you mean " + name + "?");
   }
 }
 
@@ -124,7 +124,10 @@ TEST(schema, sparks_spelling_leads_to_ours) {
   EXPECT_THAT(message_of(find_key("troupe.task.maxFailures")), HasSubstr("did you mean troupe.task.max-failures?"));
   EXPECT_THAT(message_of(find_key("troupe.dynamicAllocation.executorIdleTimeout")),
               HasSubstr("did you mean troupe.dynamic-allocation.executor-idle-timeout?"));
-  EXPECT_EQ(message_of(find_key("weather")), "there is no key weather; `troupe config show` lists all keys");
+  EXPECT_EQ(message_of(find_key("weather")), "there is no such key; `troupe config show` lists all keys");
+  EXPECT_EQ(message_of(find_key("executor.cores")), "there is no such key; did you mean troupe.executor.cores?");
+  EXPECT_EQ(message_of(find_key("executor.resource.gpu.amout")),
+            "there is no such key; did you mean troupe.executor.resource.gpu.amount?");
 }
 
 TEST(schema, environment_names_are_different_and_lead_back) {
