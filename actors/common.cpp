@@ -13,7 +13,7 @@ logger_source silent_loggers() {
   };
 }
 
-actor_hooks logging_hooks(std::shared_ptr<spdlog::logger> log, std::uint64_t* surprises) {
+actor_hooks logging_hooks(const std::shared_ptr<spdlog::logger>& log, std::uint64_t* surprises) {
   actor_hooks hooks;
   hooks.on_unexpected = [log, surprises](const std::string& what) {
     ++*surprises;

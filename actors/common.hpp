@@ -24,7 +24,7 @@ logger_source silent_loggers();
 
 /// The hooks of an actor that logs surprises and lives on. Messages that no handler takes, and orders to end from other
 /// nodes, are counted in `*surprises`, which the actor's state owns.
-actor_hooks logging_hooks(std::shared_ptr<spdlog::logger> log, std::uint64_t* surprises);
+actor_hooks logging_hooks(const std::shared_ptr<spdlog::logger>& log, std::uint64_t* surprises);
 
 /// The actor's own monotonic clock; virtual in tests that run on CAF's test coordinator.
 template <class Self>

@@ -1,344 +1,17 @@
+// Which message leads to what. What the driver knows and does: driver_state.
+
 #include <troupe/actors/driver.hpp>
 
-#include <algorithm>
-#include <map>
-#include <unordered_map>
-
-#include <troupe/actors/event_stream.hpp>
-#include <troupe/actors/hello.hpp>
-#include <troupe/actors/resource_profile_manager.hpp>
-#include <troupe/messages/gate.hpp>
+#include <troupe/actors/driver_state.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/resources/quote.hpp>
 
 namespace troupe {
 namespace {
 
-using driver_pointer = stateful_pointer<driver_actor, struct driver_state>;
-
-/// Most profiles whose resolved form is remembered: a copy of what the profile manager owns.
-constexpr std::size_t most_cached_profiles = 10'000;
-
-struct known_executor {
-  executor_info info;
-  executor_actor handle;
-  time_point last_beat{};
-  std::uint64_t last_number = 0;
-  std::uint64_t block_bytes = 0;
-  std::uint32_t running = 0;
-};
-
-struct subscriber {
-  client_actor handle;
-  std::uint64_t next = 0;
-  std::uint32_t credit = 0;
-};
-
-struct pending_submission {
-  boxed<job_submission> submission;
-  client_actor client;
-  caf::typed_response_promise<boxed<job_accepted>> promise;
-  time_point since{};
-};
-
-struct driver_state {
-  static constexpr const char* name = "troupe.driver";
-  driver_config config;
-  std::unique_ptr<hello_desk> desk;
-  std::unique_ptr<gate> admitted;
-  std::unique_ptr<event_stream> events;
-  std::shared_ptr<spdlog::logger> log;
-  std::uint64_t surprises = 0;
-  dag_scheduler_actor scheduler;
-  allocator_actor allocator;
-  resource_profile_manager_actor profiles;
-  caf::node_id services; ///< welcomed, its actors not named yet
-  std::map<executor_id, known_executor> executors;
-  std::vector<client_actor> clients; ///< remote ones that were admitted
-  std::vector<subscriber> subscribers;
-  std::map<resource_profile, resolved_profile> cache;
-  std::vector<pending_submission> waiting; ///< until the services have said hello
-  std::uint64_t next_executor = 1;
-  std::uint64_t beats = 0;
-  time_point last_tick{};
-  time_point last_beat{};
-  bool stopping = false;
-
-  driver_state() = default;
-  driver_state(const driver_state&) = delete;
-  driver_state& operator=(const driver_state&) = delete;
-  /// What it spawned ends with it: nobody else knows these actors, and their clocks keep them alive.
-  ~driver_state() {
-    const auto end = [](const auto& actor) {
-      if (actor) shut_down(actor);
-    };
-    end(scheduler);
-    if (config.remote_services) return;
-    end(allocator);
-    end(profiles);
-  }
-
-  void start_services(driver_pointer self);
-  void admit(driver_pointer self, const executor_registration& registration, const executor_actor& handle,
-             caf::typed_response_promise<boxed<welcome>, dag_scheduler_actor> promise);
-  welcome make_welcome(executor_id id) const;
-  void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost);
-  void submit(driver_pointer self, pending_submission request);
-  void resolved(driver_pointer self, pending_submission request, const registered_profiles& answer);
-  void forward(driver_pointer self, const pending_submission& request);
-  void publish(events::any fact);
-  void feed(driver_pointer self);
-  void tick_passed(driver_pointer self);
-  void peer_gone(driver_pointer self, const caf::actor_addr& who);
-  known_executor* author(driver_pointer self, executor_id id);
-  using stop_promise = caf::typed_response_promise<boxed<acknowledged>>;
-  void stop(driver_pointer self, const std::string& reason, stop_promise promise);
-  void stop_allocator(driver_pointer self, const std::string& reason, stop_promise promise);
-  void stop_executors(driver_pointer self, const std::string& reason, stop_promise promise);
-};
+using namespace detail;
 
 error stranger() { return make_error(ec::unauthenticated, "say hello first"); }
-
-void driver_state::start_services(driver_pointer self) {
-  resource_profile_manager_config manager;
-  manager.defaults = config.defaults;
-  manager.loggers = config.loggers;
-  profiles = spawn_resource_profile_manager(self->system(), std::move(manager));
-  watch(self, profiles);
-  const auto spawn = [this, self](allocation_policy::options policy) {
-    allocator_config a;
-    a.policy = std::move(policy);
-    a.backend = config.make_backend ? config.make_backend(driver_actor{self}) : make_manual_backend();
-    a.scheduler = scheduler;
-    a.loggers = config.loggers;
-    a.request_timeout = config.request_timeout;
-    allocator = spawn_allocator(self->system(), std::move(a));
-    watch(self, allocator);
-    tell(self, scheduler, allocator);
-  };
-  if (config.fixed_executors.empty()) return spawn(config.allocation);
-  // Shapes have numbers only once their profiles are registered.
-  register_profiles wanted;
-  for (const auto& [profile, count] : config.fixed_executors) wanted.profiles.push_back(profile);
-  ask(self, profiles, config.request_timeout, box(std::move(wanted)))
-      .then(
-          [this, spawn](const boxed<registered_profiles>& answer) {
-            auto policy = config.allocation;
-            for (std::size_t i = 0; i < answer->profiles.size(); ++i)
-              policy.fixed.push_back(
-                  {{answer->profiles[i].shape, answer->profiles[i].content}, config.fixed_executors[i].second});
-            spawn(std::move(policy));
-          },
-          [this, self](const caf::error& why) {
-            log->critical("the fixed executors of this cluster cannot be had: {}",
-                          from_caf_error(self->system(), why).message);
-          });
-}
-
-welcome driver_state::make_welcome(executor_id id) const {
-  welcome answer;
-  answer.session_id = config.session_id;
-  answer.executor = id;
-  answer.heartbeat_nanoseconds = static_cast<std::uint64_t>(config.heartbeat_interval.count());
-  answer.timeout_nanoseconds = static_cast<std::uint64_t>(config.heartbeat_timeout.count());
-  return answer;
-}
-
-void driver_state::admit(driver_pointer self, const executor_registration& registration, const executor_actor& handle,
-                         caf::typed_response_promise<boxed<welcome>, dag_scheduler_actor> promise) {
-  const auto refuse = [&](const error& why) {
-    log->warn("hello-refused role=executor host={} pid={} reason=\"{}\"", detail::quote(registration.info.host),
-              registration.info.pid, why.message);
-    promise.deliver(to_caf_error(why));
-  };
-  const auto now = now_of(self);
-  if (auto good = desk->check(registration.proof, peer_role::executor, now); !good) return refuse(good.error());
-  if (stopping) return refuse(make_error(ec::refused, "the session is ending"));
-  if (!registration.session_id.empty() && registration.session_id != config.session_id)
-    return refuse(make_error(ec::refused, "it belongs to session " + registration.session_id + ", this driver runs " +
-                                              config.session_id + ": restart the executor"));
-  if (registration.info.epoch == 0) return refuse(make_error(ec::malformed, "an executor has no incarnation"));
-  if (auto valid = validate(registration.info.capacity); !valid) return refuse(valid.error());
-  if (auto valid = validate(registration.info.profile); !valid) return refuse(valid.error());
-  known_executor record;
-  record.info = registration.info;
-  record.info.executor = executor_id{next_executor++};
-  record.info.blocks.executor = record.info.executor;
-  record.info.blocks.epoch = record.info.epoch;
-  record.handle = handle;
-  record.last_beat = now;
-  admitted->admit(handle.node());
-  watch(self, handle);
-  const auto id = record.info.executor;
-  // The welcome leaves before the dag scheduler can send the first orders.
-  promise.deliver(box(make_welcome(id)), scheduler);
-  tell(self, scheduler, box(record.info), handle);
-  tell(self, handle, box(driver_heartbeat{++beats}));
-  executors.emplace(id, std::move(record));
-}
-
-void driver_state::gone(driver_pointer self, executor_id id, const std::string& cause, bool lost) {
-  const auto it = executors.find(id);
-  if (it == executors.end()) return;
-  admitted->dismiss(it->second.handle.node());
-  tell(self, scheduler, box(executor_gone{id, it->second.info.epoch, cause, lost}));
-  executors.erase(it);
-}
-
-void driver_state::submit(driver_pointer self, pending_submission request) {
-  const auto refuse = [&](const error& why) { request.promise.deliver(to_caf_error(why)); };
-  if (stopping) return refuse(make_error(ec::refused, "the session is ending"));
-  if (!request.submission->job) return refuse(make_error(ec::invalid_argument, "the submission has no job"));
-  if (auto valid = validate(*request.submission->job); !valid) return refuse(valid.error());
-  if (!profiles) {
-    waiting.push_back(std::move(request));
-    return;
-  }
-  const auto& wanted = request.submission->job->profiles;
-  const bool known = std::all_of(wanted.begin(), wanted.end(), [this](const auto& p) { return cache.contains(p); });
-  if (known) return forward(self, request);
-  ask(self, profiles, config.request_timeout, box(register_profiles{wanted}))
-      .then([this, self, request](const boxed<registered_profiles>& answer) { resolved(self, request, *answer); },
-            [request](const caf::error& why) mutable { request.promise.deliver(why); });
-}
-
-void driver_state::resolved(driver_pointer self, pending_submission request, const registered_profiles& answer) {
-  const auto& asked = request.submission->job->profiles;
-  if (answer.profiles.size() != asked.size()) {
-    request.promise.deliver(to_caf_error(make_error(ec::internal, "the resource profile manager lost a profile")));
-    return;
-  }
-  if (cache.size() + asked.size() > most_cached_profiles) cache.clear();
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto& one = answer.profiles[i];
-    const bool seen =
-        std::any_of(cache.begin(), cache.end(), [&](const auto& c) { return c.second.profile == one.profile; });
-    if (!seen) publish(events::profile_added{one.profile, one.content});
-    cache.insert_or_assign(asked[i], one);
-  }
-  forward(self, request);
-}
-
-void driver_state::forward(driver_pointer self, const pending_submission& request) {
-  job_submission resolved{request.submission->job, {}};
-  for (const auto& p : resolved.job->profiles) resolved.profiles.push_back(cache.at(p));
-  auto promise = request.promise;
-  ask_untimed(self, scheduler, box(std::move(resolved)), request.client)
-      .then([promise](const boxed<job_accepted>& accepted) mutable { promise.deliver(accepted); },
-            [promise](const caf::error& why) mutable { promise.deliver(why); });
-}
-
-void driver_state::publish(events::any fact) {
-  events->append(std::move(fact), config.unix_nanoseconds ? config.unix_nanoseconds() : 0);
-}
-
-void driver_state::feed(driver_pointer self) {
-  for (auto& s : subscribers) {
-    if (s.credit == 0 || s.next > events->last()) continue;
-    auto records = events->read(s.next, s.credit);
-    if (records.empty()) continue;
-    s.next = records.back().number + 1;
-    s.credit -= static_cast<std::uint32_t>(records.size());
-    tell(self, s.handle, box(event_batch{std::move(records)}));
-  }
-}
-
-void driver_state::tick_passed(driver_pointer self) {
-  const auto now = now_of(self);
-  const auto interval = config.heartbeat_interval / 4;
-  // Our own lateness is nobody's silence.
-  const auto lateness = std::max(duration::zero(), now - last_tick - interval);
-  last_tick = now;
-  std::vector<executor_id> silent;
-  for (auto& [id, e] : executors) {
-    e.last_beat += std::min(lateness, now - e.last_beat);
-    if (now - e.last_beat > config.heartbeat_timeout) silent.push_back(id);
-  }
-  for (const auto id : silent) {
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now - executors.at(id).last_beat).count();
-    log->warn("executor-silent executor={} for={}ms", id.value, ms);
-    gone(self, id, "silent for " + std::to_string(ms) + "ms (troupe.executor.heartbeat-timeout)", true);
-  }
-  if (now - last_beat >= config.heartbeat_interval) {
-    last_beat = now;
-    const auto message = box(driver_heartbeat{++beats});
-    for (const auto& [id, e] : executors) tell(self, e.handle, message);
-  }
-  for (auto it = waiting.begin(); it != waiting.end();) {
-    if (now - it->since < config.request_timeout) {
-      ++it;
-      continue;
-    }
-    it->promise.deliver(to_caf_error(make_error(
-        ec::unreachable, "the process that runs the allocator and the resource profile manager has not said hello")));
-    it = waiting.erase(it);
-  }
-}
-
-void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
-  const auto is = [&](const auto& actor) { return actor && actor.address() == who; };
-  if (is(scheduler) || (!config.remote_services && (is(allocator) || is(profiles)))) {
-    // Jobs would wait for ever. The end of the driver is what everybody who waits for one watches.
-    const auto* lost = is(scheduler) ? "dag scheduler" : is(allocator) ? "allocator" : "resource profile manager";
-    log->critical("ends: its {} is gone", lost);
-    self->quit(to_caf_error(make_error(ec::internal, std::string{"the "} + lost + " is gone")));
-    return;
-  }
-  for (const auto& [id, e] : executors)
-    if (e.handle.address() == who) return gone(self, id, "connection lost", true);
-  std::erase_if(subscribers, [&](const subscriber& s) { return s.handle.address() == who; });
-  if (const auto it =
-          std::find_if(clients.begin(), clients.end(), [&](const client_actor& c) { return c.address() == who; });
-      it != clients.end()) {
-    log->info("client-gone");
-    admitted->dismiss(it->node());
-    clients.erase(it);
-    return;
-  }
-  if (is(allocator) || is(profiles)) {
-    log->error("services-gone: submissions wait until they are back");
-    if (allocator) admitted->dismiss(allocator.node());
-    allocator = nullptr;
-    profiles = nullptr;
-    cache.clear();
-  }
-}
-
-/// The executor whose id the message in hand names, unless another peer wrote it; null where there is none.
-known_executor* driver_state::author(driver_pointer self, executor_id id) {
-  const auto it = executors.find(id);
-  return it != executors.end() && it->second.handle.node() == sender_node(self) ? &it->second : nullptr;
-}
-
-/// Jobs first, then what started the executors, then the executors that are left.
-void driver_state::stop(driver_pointer self, const std::string& reason, stop_promise promise) {
-  log->info("stop reason=\"{}\"", reason);
-  stopping = true;
-  const auto next = [this, self, reason, promise] { stop_allocator(self, reason, promise); };
-  ask(self, scheduler, config.request_timeout, box(stop_session{reason}))
-      .then([next](const boxed<acknowledged>&) { next(); }, [next](const caf::error&) { next(); });
-}
-
-void driver_state::stop_allocator(driver_pointer self, const std::string& reason, stop_promise promise) {
-  if (!allocator) return stop_executors(self, reason, promise);
-  const auto next = [this, self, reason, promise] { stop_executors(self, reason, promise); };
-  ask(self, allocator, config.request_timeout, box(stop_session{reason}))
-      .then([next](const boxed<acknowledged>&) { next(); }, [next](const caf::error&) { next(); });
-}
-
-void driver_state::stop_executors(driver_pointer self, const std::string& reason, stop_promise promise) {
-  if (executors.empty()) {
-    promise.deliver(box(acknowledged{}));
-    return;
-  }
-  const auto left = std::make_shared<std::size_t>(executors.size());
-  auto next = [left, promise]() mutable {
-    if (--*left == 0) promise.deliver(box(acknowledged{}));
-  };
-  for (const auto& [id, e] : executors)
-    ask(self, e.handle, config.heartbeat_interval, box(stop_session{reason}))
-        .then([next](const boxed<acknowledged>&) mutable { next(); }, [next](const caf::error&) mutable { next(); });
-}
 
 /// Passes a client's request on and its answer back. In the driver's own name, not delegated: the scheduler obeys its
 /// own process alone, and who else may ask is decided here.
@@ -393,10 +66,10 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         auto good = s.desk->check(peer->proof, peer->role, now_of(self));
         if (good && peer->role != peer_role::client) good = make_error(ec::refused, "it registers as another peer");
         if (!good) {
-          s.log->warn("hello-refused name={} reason=\"{}\"", detail::quote(peer->name), good.error().message);
+          s.log->warn("hello-refused name={} reason=\"{}\"", quote(peer->name), good.error().message);
           return to_caf_error(good.error());
         }
-        s.log->info("client-admitted name={}", detail::quote(peer->name));
+        s.log->info("client-admitted name={}", quote(peer->name));
         s.admitted->admit(client.node());
         s.clients.push_back(client);
         watch(self, client);
@@ -411,11 +84,10 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
                                           ? "another process runs this driver's allocator and resource profile manager"
                                           : "this driver runs its own allocator and resource profile manager");
         if (!good) {
-          s.log->warn("hello-refused role=services name={} reason=\"{}\"", detail::quote(peer->name),
-                      good.error().message);
+          s.log->warn("hello-refused role=services name={} reason=\"{}\"", quote(peer->name), good.error().message);
           return to_caf_error(good.error());
         }
-        s.log->info("services-admitted name={}", detail::quote(peer->name));
+        s.log->info("services-admitted name={}", quote(peer->name));
         s.services = sender_node(self);
         auto promise = self->make_response_promise<boxed<welcome>, dag_scheduler_actor>();
         promise.deliver(box(s.make_welcome({})), s.scheduler);

@@ -183,7 +183,7 @@ void executor_state::beat(executor_pointer self, time_point now) {
   message.running = load.running;
   message.queued = load.queued;
   message.block_bytes = config.blocks->bytes();
-  tell(self, config.driver, box(std::move(message)));
+  tell(self, config.driver, box(message));
 }
 
 void executor_state::tick_passed(executor_pointer self) {

@@ -47,8 +47,8 @@ hello_proof hello_opening::surrender(const hello_challenge& challenge) const {
   return {hello_.client_nonce, challenge.server_nonce, std::string(proof_size, char{0})}; // proves nothing
 }
 
-hello_desk::hello_desk(std::string cluster_id, std::string session_id, session_secret secret)
-  : cluster_id_(std::move(cluster_id)), session_id_(std::move(session_id)), secret_(std::move(secret)) {}
+hello_desk::hello_desk(std::string cluster_id, std::string session_id, const session_secret& secret)
+  : cluster_id_(std::move(cluster_id)), session_id_(std::move(session_id)), secret_(secret) {}
 
 result<hello_challenge> hello_desk::challenge(const hello& from, time_point now) {
   if (from.version != protocol_version) return wrong_version(from.version);

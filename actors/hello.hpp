@@ -32,7 +32,7 @@ private:
 /// The driver's half: challenges that are open. Bounded, so that strangers cannot fill it; not thread-safe.
 class hello_desk {
 public:
-  hello_desk(std::string cluster_id, std::string session_id, session_secret secret);
+  hello_desk(std::string cluster_id, std::string session_id, const session_secret& secret);
 
   /// Answers a hello; `now` dates the challenge. Errors name what differs.
   result<hello_challenge> challenge(const hello& from, time_point now);

@@ -24,7 +24,8 @@ foreach(_folder runtime messages actors launcher tests/support)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${_folder}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/troupe/${_folder}"
       FILES_MATCHING PATTERN "*.hpp"
       # The codec's own tools include Protobuf, which nobody else is to see.
-      REGEX "/messages/wire[^/]*\\.hpp$" EXCLUDE)
+      # What a driver knows is its own.
+      REGEX "/(messages/wire[^/]*|actors/driver_state)\\.hpp$" EXCLUDE)
   endif()
 endforeach()
 install(FILES "${PROJECT_BINARY_DIR}/include-api/troupe/troupe.hpp"

@@ -11,7 +11,6 @@
 
 #include <troupe/actors/driver.hpp>
 #include <troupe/actors/in_process_backend.hpp>
-#include <troupe/launcher/build_id.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/introduction.hpp>
@@ -200,7 +199,6 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.secret = in_secret;
       b.directory = directory->path();
       b.block_directory = storage ? storage->path() : directory->path();
-      b.build_id = build_id();
       b.keep_attempts = true; // `troupe logs` shows them
       if (const auto gpus = host.custom.find(std::string{resource_names::gpu}); gpus != host.custom.end())
         b.devices = inherited_device_mask().order_of(gpus->second.addresses);
@@ -243,7 +241,7 @@ result<void> application::impl::start_driver(const master_address& master) {
     const auto bind = s.get(keys::driver_bind_address);
     std::promise<endpoint> published;
     if (make_process_backend)
-      d->make_backend = [make_process_backend, known = published.get_future().share()](driver_actor) {
+      d->make_backend = [make_process_backend, known = published.get_future().share()](const driver_actor&) {
         return make_process_backend(known.get());
       };
     driver = spawn_driver(*system, std::move(*d));
@@ -360,7 +358,6 @@ session_options application::make_session_options() const {
   const auto& s = impl_->opts.effective;
   session_options out;
   out.default_parallelism = static_cast<std::uint32_t>(std::max<std::int64_t>(2, impl_->cores));
-  out.jobs.build_id = build_id();
   out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
   out.jobs.on_profile_change =
       s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;

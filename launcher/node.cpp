@@ -1,7 +1,9 @@
 #include <troupe/launcher/node.hpp>
 
 #include <iostream>
+#include <utility>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <troupe/launcher/driver_session.hpp>
@@ -23,18 +25,25 @@ int complain(const error& why) {
 }
 
 /// One line, at once: who reads it may wait for it.
-void announce(const std::string& line) {
-  std::cout << line << '\n';
-  std::cout.flush();
+void announce(const nlohmann::ordered_json& what, bool json) {
+  if (json) {
+    std::cout << what.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  } else {
+    const char* blank = "";
+    for (const auto& [name, value] : what.items())
+      std::cout << std::exchange(blank, " ") << name << ' '
+                << (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  std::cout << std::endl;
 }
 
-int run_driver_node(const settings& s, const std::string& config_file) {
+int run_driver_node(const settings& s, const node_run& run) {
   driver_session_options options;
   options.effective = s;
-  options.config_file = config_file;
+  options.config_file = run.config_file;
   options.warn_on_stderr = true;
-  options.on_ready = [](const session_record& record, std::size_t) {
-    announce("driver " + record.address + " cluster " + record.cluster_id + " secret-file " + record.secret_file);
+  options.on_ready = [json = run.json](const session_record& record, std::size_t) {
+    announce({{"driver", record.address}, {"cluster", record.cluster_id}, {"secret-file", record.secret_file}}, json);
   };
   const auto ran = run_driver_session(options);
   return ran ? 0 : complain(ran.error());
@@ -84,9 +93,10 @@ result<executor_start> describe_executor(const node_description& node, const set
   return start;
 }
 
-int run_executor_node(const node_description& node, const settings& s, bool native) {
+int run_executor_node(const node_description& node, const settings& s, const node_run& how) {
   keeper_options keeping;
   keeping.end_grace = ending_time(s);
+  keeping.stopped_grace = s.get(keys::executor_heartbeat_timeout); // the driver has given it up by then
   if (const auto code = keep(keeping)) return *code;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());
@@ -101,10 +111,10 @@ int run_executor_node(const node_description& node, const settings& s, bool nati
   if (*storage) start->storage_directory = (*storage)->path();
   executor_run run;
   run.name = "executor";
-  run.native = native;
+  run.native = how.native;
   run.warn_on_stderr = true;
-  run.on_admitted = [](executor_id id, const std::string& cluster_id) {
-    announce("executor " + std::to_string(id.value) + " cluster " + cluster_id);
+  run.on_admitted = [json = how.json](executor_id id, const std::string& cluster_id) {
+    announce({{"executor", id.value}, {"cluster", cluster_id}}, json);
   };
   std::string why;
   const int code = run_executor(*start, s, run, why);
@@ -114,8 +124,8 @@ int run_executor_node(const node_description& node, const settings& s, bool nati
 
 } // namespace
 
-int run_node(const node_description& node, const settings& s, const std::string& config_file, bool native) {
-  return node.role == node_role::driver ? run_driver_node(s, config_file) : run_executor_node(node, s, native);
+int run_node(const node_description& node, const settings& s, const node_run& run) {
+  return node.role == node_role::driver ? run_driver_node(s, run) : run_executor_node(node, s, run);
 }
 
 } // namespace troupe

@@ -9,10 +9,17 @@
 
 namespace troupe {
 
+struct node_run {
+  std::string config_file; ///< absolute; others find the session by it
+  /// The program has task functions of a user's: native stages run in an executor that was started from the program
+  /// that submits them.
+  bool native = false;
+  bool json = false; ///< the line that says that it is ready
+};
+
 /// Plays the part until it ends or SIGTERM or SIGINT comes. Prints one line on standard output when it is ready:
-/// `driver HOST:PORT cluster ID secret-file PATH`, or `executor N cluster ID`. To be called before there is any other
-/// thread. `native`: the program has task functions of a user's; native stages run in an executor that was started
-/// from the program that submits them. @returns the exit code; errors are printed on standard error
-int run_node(const node_description& node, const settings& s, const std::string& config_file, bool native);
+/// `driver HOST:PORT cluster ID secret-file PATH` or `executor N cluster ID`, or an object with these names as its
+/// keys. To be called before there is any other thread. @returns the exit code; errors are printed on standard error
+int run_node(const node_description& node, const settings& s, const node_run& run);
 
 } // namespace troupe

@@ -42,7 +42,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
     return 0;
   }
   const auto& s = parsed->effective;
-  if (parsed->node) return run_node(parsed->node->what, s, parsed->node->file, true);
+  if (parsed->node) return run_node(parsed->node->what, s, {.config_file = parsed->node->file, .native = true});
   session_guard guard;
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};

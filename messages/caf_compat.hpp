@@ -250,7 +250,7 @@ std::string type_names(caf::actor_system& system, const caf::type_erased_tuple& 
 
 /// Installs `hooks` for everything that CAF would otherwise print, or die of. Call it first in every actor.
 template <class Self>
-void harden(Self* self, actor_hooks hooks) {
+void harden(Self* self, const actor_hooks& hooks) {
 #if TROUPE_CAF1
   self->set_default_handler([hooks](caf::scheduled_actor*, caf::message& content) -> caf::skippable_result {
     if (hooks.on_unexpected) hooks.on_unexpected(detail::type_names(content));

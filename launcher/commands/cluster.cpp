@@ -35,12 +35,12 @@ void print_up(const session_record& session, std::size_t count, bool json) {
 
 } // namespace
 
-int node(const setting_flags& flags) {
+int node(const setting_flags& flags, bool json) {
   const auto loaded = load_settings(flags.source());
   if (!loaded) return complain(loaded.error());
   const auto what = read_node(loaded->documents.front());
   if (!what) return complain(what.error());
-  return run_node(*what, loaded->effective, absolute(flags.config_file), false);
+  return run_node(*what, loaded->effective, {.config_file = absolute(flags.config_file), .json = json});
 }
 
 int cluster_up(const setting_flags& flags, bool foreground, bool json) {

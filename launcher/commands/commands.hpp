@@ -32,7 +32,7 @@ int version(bool json);
 int config_show(const setting_flags& flags, bool json);
 int profile_check(const setting_flags& flags, const std::string& file, bool json);
 int run(const cluster_flags& flags, const std::string& job_file);
-int node(const setting_flags& flags);
+int node(const setting_flags& flags, bool json);
 int cluster_up(const setting_flags& flags, bool foreground, bool json);
 int cluster_status(const cluster_flags& flags);
 int cluster_down(const cluster_flags& flags);

@@ -139,7 +139,8 @@ int main(int argc, char** argv) {
                            "  troupe node --config-file=configs/executor.yaml --conf troupe.executor.cores=8");
   add_config_file(*node_app, settings, "The node file (YAML)", true);
   add_conf(*node_app, settings);
-  node_app->callback([&] { chosen = [&] { return node(settings); }; });
+  add_json(*node_app, json);
+  node_app->callback([&] { chosen = [&] { return node(settings, json); }; });
 
   auto* cluster_app = app.add_subcommand("cluster", "Start, look at and end a cluster of processes on this machine");
   cluster_app->require_subcommand(1);

@@ -15,7 +15,7 @@ namespace troupe {
 /// error. `troupe::run` prints it and returns `exit_code_of(code())`.
 class job_error : public std::runtime_error {
 public:
-  explicit job_error(error failure, job_progress progress = {})
+  explicit job_error(const error& failure, job_progress progress = {})
     : std::runtime_error(failure.message), code_(failure.code), progress_(std::move(progress)) {}
 
   ec code() const noexcept { return code_; }

@@ -82,7 +82,7 @@ private:
 
 /// Folds `value` into the table's value for `key`.
 template <class V, class Function>
-void combine(keyed_table<V>& table, std::string_view key, V&& value, Function& function) {
+void combine(keyed_table<V>& table, std::string_view key, std::type_identity_t<V>&& value, Function& function) {
   const auto hash = stable_hash(key);
   if (auto* entry = table.find(key, hash))
     entry->value = function(std::move(entry->value), std::move(value));

@@ -10,7 +10,7 @@ namespace troupe {
 
 executor_core::executor_core(executor_info info) : info_(std::move(info)), ledger_(info_.capacity) {}
 
-void executor_core::on_orders(std::shared_ptr<const executor_orders> orders, effects::execution_list& out) {
+void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orders, effects::execution_list& out) {
   // What follows a gap is left alone: its heartbeats then lack what was lost, and the executor is given up.
   if (orders->epoch != info_.epoch || orders->sequence != seen_ + 1) {
     ++ignored_;

@@ -74,7 +74,7 @@ public:
 
   /// Applies orders from top to bottom. Orders for another incarnation or with another sequence than the next one are
   /// counted and ignored.
-  void on_orders(std::shared_ptr<const executor_orders> orders, effects::execution_list& out);
+  void on_orders(const std::shared_ptr<const executor_orders>& orders, effects::execution_list& out);
   /// Attempts ended. Throws std::logic_error when more of them have ended than were handed over.
   void on_outcomes(const outcome_batch& outcomes, effects::execution_list& out);
 

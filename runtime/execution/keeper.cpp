@@ -69,6 +69,8 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int s : passed_on) sigaddset(&signals, s);
+  ::signal(SIGCHLD, SIG_DFL); // ignored it would not come
+  sigaddset(&signals, SIGCHLD);
   const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   const int executor_fd = open_pidfd(executor);
   if (signal_fd < 0 || executor_fd < 0) {
@@ -82,15 +84,30 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
     const auto at = clock::now() + grace;
     deadline = deadline ? std::min(*deadline, at) : at;
   };
+  std::optional<clock::time_point> stopped_until;
+  const auto look_at_executor = [&] {
+    siginfo_t change{};
+    while (::waitid(P_PID, static_cast<id_t>(executor), &change, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+           change.si_pid == executor) {
+      if (change.si_code == CLD_CONTINUED)
+        stopped_until.reset();
+      else if (change.si_code == CLD_STOPPED && options.stopped_grace > duration::zero())
+        stopped_until = clock::now() + options.stopped_grace;
+      change = {};
+    }
+  };
   pollfd fds[3] = {
       {executor_fd, POLLIN, 0}, {signal_fd, POLLIN, 0}, {liveness_fd >= 0 ? kept_liveness_fd : -1, POLLIN, 0}};
   while (executor_fd >= 0) {
     int timeout = -1;
-    if (deadline) {
-      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*deadline - clock::now()).count();
+    if (deadline || stopped_until) {
+      const auto next =
+          std::min(deadline.value_or(clock::time_point::max()), stopped_until.value_or(clock::time_point::max()));
+      const auto rest = std::chrono::ceil<std::chrono::milliseconds>(next - clock::now()).count();
       if (rest <= 0) {
         ::kill(executor, SIGKILL); // ends stopped processes too
         deadline.reset();
+        stopped_until.reset();
         continue;
       }
       timeout = static_cast<int>(std::min<long long>(rest, 1'000'000));
@@ -99,6 +116,10 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
     if (fds[0].revents != 0) break;
     signalfd_siginfo info{};
     while (fds[1].revents != 0 && ::read(signal_fd, &info, sizeof info) == sizeof info) {
+      if (info.ssi_signo == SIGCHLD) {
+        look_at_executor();
+        continue;
+      }
       ::kill(executor, static_cast<int>(info.ssi_signo));
       if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) end_within(options.end_grace);
     }

@@ -15,15 +15,19 @@ struct keeper_options {
   duration grace = std::chrono::seconds{3};
   /// How long it may live on once it has been told to end by TERM or INT.
   duration end_grace = std::chrono::seconds{3};
+  /// How long it may be stopped (SIGSTOP) at a stretch: a driver gives up a silent executor, and whether the driver
+  /// itself still lives nobody can tell a stopped one. Zero: for ever.
+  duration stopped_grace = duration::zero();
 };
 
 /// Forks; to be called at the start of main, before there is any other thread. In the child it returns nothing: that
 /// goes on as the executor, a process group leader and child subreaper that is killed when the keeper is. The parent
 /// becomes the keeper. It passes TERM, INT, HUP, QUIT, USR1 and USR2 on to the executor; kills it (a stopped one too)
-/// when `grace` has passed since the end of the liveness pipe, or `end_grace` since the first TERM or INT; and when the
-/// executor has ended for whatever reason kills all that it has started and left, whatever sessions they have made.
-/// Then it ends by the signal that ended the executor, or returns its exit code, which main returns at once. Where the
-/// system does not let it, it says so on standard error and returns 1.
+/// when `grace` has passed since the end of the liveness pipe, `end_grace` since the first TERM or INT, or
+/// `stopped_grace` since it was stopped; and when the executor has ended for whatever reason kills all that it has
+/// started and left, whatever sessions they have made. Then it ends by the signal that ended the executor, or returns
+/// its exit code, which main returns at once. Where the system does not let it, it says so on standard error and
+/// returns 1.
 std::optional<int> keep(const keeper_options& options);
 
 } // namespace troupe

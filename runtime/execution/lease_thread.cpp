@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <pthread.h>
-#include <time.h>
 #include <vector>
 
 #include <troupe/runtime/storage/block_store.hpp>

@@ -71,8 +71,8 @@ std::shared_ptr<const block_store> local_blocks::find(executor_id executor) cons
 }
 
 struct block_client::impl {
-  impl(options given, session_secret shared, std::shared_ptr<const local_blocks> stores)
-    : opts(std::move(given)), secret(std::move(shared)), local(std::move(stores)) {}
+  impl(options given, const session_secret& shared, std::shared_ptr<const local_blocks> stores)
+    : opts(std::move(given)), secret(shared), local(std::move(stores)) {}
 
   bool stopped() const {
     if (interrupted.load(std::memory_order_relaxed)) return true;
@@ -204,8 +204,8 @@ struct block_client::impl {
   std::size_t idle_count = 0;
 };
 
-block_client::block_client(options opts, session_secret secret, std::shared_ptr<const local_blocks> local)
-  : impl_(std::make_unique<impl>(std::move(opts), std::move(secret), std::move(local))) {}
+block_client::block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local)
+  : impl_(std::make_unique<impl>(std::move(opts), secret, std::move(local))) {}
 
 block_client::~block_client() = default;
 

@@ -39,7 +39,7 @@ public:
     std::uint64_t max_block = 4ull << 30;             ///< larger announced sizes are malformed
     std::uint32_t attempts = 3;                       ///< of one fetch, with a growing pause between
   };
-  block_client(options opts, session_secret secret, std::shared_ptr<const local_blocks> local);
+  block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local);
   ~block_client() override;
 
   /// One bucket. Connections are kept and reused; the checksum is verified. Errors: not_found where the executor does

@@ -247,8 +247,8 @@ private:
 } // namespace
 
 struct block_server::impl {
-  impl(options opts, session_secret secret, const block_store& blocks)
-    : state{std::move(opts), std::move(secret), blocks} {}
+  impl(options opts, const session_secret& secret, const block_store& blocks)
+    : state{std::move(opts), secret, blocks} {}
 
   void accept() {
     if (!acceptor.is_open()) return; // stopped during a pause
@@ -312,7 +312,7 @@ struct block_server::impl {
 
 block_server::block_server() = default;
 
-result<std::unique_ptr<block_server>> block_server::start(options opts, session_secret secret,
+result<std::unique_ptr<block_server>> block_server::start(options opts, const session_secret& secret,
                                                           const block_store& blocks) {
   asio::error_code failed;
   const auto address = asio::ip::make_address(opts.address, failed);

@@ -30,7 +30,8 @@ public:
   };
   /// Starts listening on a thread of its own. Error invalid_configuration for an address that is none, io where the
   /// system does not let it listen. `blocks` outlives the server.
-  static result<std::unique_ptr<block_server>> start(options opts, session_secret secret, const block_store& blocks);
+  static result<std::unique_ptr<block_server>> start(options opts, const session_secret& secret,
+                                                     const block_store& blocks);
   ~block_server(); ///< closes all connections and waits for the thread
 
   std::uint16_t port() const noexcept;

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <sys/wait.h>
 
 #include <troupe/runtime/execution/keeper.hpp>
@@ -23,7 +24,8 @@ protected:
       if (fd >= 0) ::close(std::exchange(fd, -1));
     }
   }
-  void start(const std::function<int()>& body, duration grace = deadline, duration end_grace = deadline) {
+  void start(const std::function<int()>& body, duration grace = deadline, duration end_grace = deadline,
+             duration stopped_grace = duration::zero()) {
     keeper = ::fork();
     ASSERT_GE(keeper, 0);
     if (keeper > 0) return;
@@ -32,6 +34,7 @@ protected:
     options.liveness_fd = pipe[0];
     options.grace = grace;
     options.end_grace = end_grace;
+    options.stopped_grace = stopped_grace;
     if (const auto code = keep(options)) ::_exit(*code);
     write("executor", ::getpid());
     ::_exit(body());
@@ -135,6 +138,31 @@ TEST_F(keeper_test, the_executor_may_live_on_for_the_grace) {
   const auto s = status();
   ASSERT_TRUE(WIFEXITED(s));
   EXPECT_EQ(WEXITSTATUS(s), 5);
+}
+
+TEST_F(keeper_test, kills_an_executor_that_stays_stopped) {
+  start(sleep_for_ever, deadline, deadline, std::chrono::milliseconds{50});
+  const auto stopped = executor();
+  ::kill(stopped, SIGSTOP);
+  const auto s = status();
+  ASSERT_TRUE(WIFSIGNALED(s));
+  EXPECT_EQ(WTERMSIG(s), SIGKILL);
+  EXPECT_FALSE(alive(stopped));
+}
+
+TEST_F(keeper_test, an_executor_that_goes_on_in_time_is_left_alone) {
+  // It goes on long before the grace is over, then lives beyond it.
+  start(
+      [] {
+        ::poll(nullptr, 0, 1500);
+        return 37;
+      },
+      deadline, deadline, std::chrono::seconds{1});
+  ::kill(executor(), SIGSTOP);
+  ::kill(executor(), SIGCONT);
+  const auto s = status();
+  ASSERT_TRUE(WIFEXITED(s));
+  EXPECT_EQ(WEXITSTATUS(s), 37);
 }
 
 TEST_F(keeper_test, passes_signals_on) {

@@ -54,7 +54,7 @@ settings effective_settings(const test_cluster::options& opts, const std::string
   std::vector<std::string> own{"troupe.master=" + opts.master, "troupe.run-directory=" + run_directory,
                                "troupe.progress=none", "troupe.gpu.discovery=none"};
   if (opts.fake_gpus > 0) {
-    own.back() = "troupe.gpu.discovery=probe-or-fake";
+    own.back() = "troupe.gpu.discovery=fake";
     own.push_back("troupe.gpu.fake=" + std::to_string(opts.fake_gpus));
   }
   for (const auto& assignment : own) check(builder.add_default(assignment));

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <troupe/runtime/api/session.hpp>
 #include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
+#include <troupe/tests/system/shapes.hpp>
 #include <troupe/tests/system/stages.hpp>
 
 namespace troupe::system_tests {
@@ -42,21 +44,32 @@ test_cluster::executor executor_of(const test_cluster& cluster, pid_t pid) {
 
 // -- kill -9
 
-class killed_executors : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(stages, killed_executors, ::testing::ValuesIn(three_points),
-                         [](const auto& stage) { return std::string{stage.param}; });
+std::vector<cluster_shape> shapes_of_processes() {
+  auto shapes = all_shapes();
+  std::erase_if(shapes, [](const auto& shape) { return !shape.processes; });
+  return shapes;
+}
+
+class killed_executors : public ::testing::TestWithParam<std::tuple<cluster_shape, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(stages, killed_executors,
+                         ::testing::Combine(::testing::ValuesIn(shapes_of_processes()),
+                                            ::testing::ValuesIn(three_points)),
+                         [](const auto& param) {
+                           return std::get<0>(param.param).name + "_" + std::get<1>(param.param);
+                         });
 
 TEST_P(killed_executors, cost_nothing_but_time) {
+  const auto& [shape, at] = GetParam();
   const rendezvous meeting;
-  test_cluster cluster{two_executors()};
+  test_cluster cluster{shape.options()};
   auto session = cluster.make_session();
   background<sums> job{cluster, [&] { return run_three_stages(session, meeting.directory()); }};
   for (const auto* point : three_points) {
-    if (point == std::string_view{GetParam()}) break;
+    if (point == std::string_view{at}) break;
     meeting.open(point);
   }
-  // Both executors are busy, so in the later stages both hold map outputs of the earlier ones.
-  const auto busy = meeting.await(GetParam(), 2);
+  // All executors are busy, so in the later stages all hold map outputs of the earlier ones.
+  const auto busy = meeting.await(at, shape.hosts);
   const auto victim = executor_of(cluster, busy.front());
   cluster.kill(victim);
   for (const auto* point : three_points) meeting.open(point);

@@ -38,7 +38,8 @@ TEST_P(main_job, counts_as_coreutils_do) {
   const testing::temporary_directory scratch;
   const auto counted = scratch.path() + "/counts";
   program_process job{{TROUPE_SIMILAR_TEXTS, std::string{"--master="} + GetParam(), "--conf",
-                       "troupe.run-directory=" + scratch.path() + "/run", "--counts", counted}};
+                       "troupe.run-directory=" + scratch.path() + "/run", "--conf", "troupe.gpu.discovery=fake",
+                       "--counts", counted}};
   EXPECT_EQ(job.wait(std::chrono::seconds{60}), 0) << job.output();
   EXPECT_THAT(job.printed(), AllOf(HasSubstr("most similar"), ContainsRegex("the +[0-9]+ +[0-9]+"),
                                    ContainsRegex("C: similarities.*gpu fake-[01] \\(0.5\\)"), HasSubstr("made up")));

@@ -1,6 +1,7 @@
 // Driver and executors on hosts of their own: network namespaces, real addresses, links that can be cut. Needs root.
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -24,6 +25,7 @@ struct cluster_of_hosts {
   testing::test_network network{3};
   testing::temporary_directory base;
   rendezvous meeting;
+  std::vector<std::string> words; ///< where the driver is, which cluster, secret, run directory
   std::unique_ptr<role_process> driver;
   std::vector<std::unique_ptr<role_process>> executors;
 
@@ -33,7 +35,6 @@ struct cluster_of_hosts {
         "driver-of-hosts",
         std::vector<std::string>{network.address(0), base.path() + "/run", card, meeting.directory(), "2"},
         network.on(0));
-    std::vector<std::string> words;
     testing::wait_until([&] {
       words.clear();
       std::ifstream file{card};
@@ -42,7 +43,7 @@ struct cluster_of_hosts {
     });
     if (words.size() != 4) throw test_cluster_error("the driver did not start: " + driver->output());
     for (std::size_t i = 1; i <= 2; ++i) {
-      auto arguments = words; // where, which cluster, secret, run directory
+      auto arguments = words;
       arguments.push_back("host-" + std::to_string(i));
       arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
       for (const auto* setting : {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s"})
@@ -74,6 +75,53 @@ TEST(hosts_of_a_network, one_that_is_cut_off_is_given_up_and_ends_by_itself) {
   ASSERT_TRUE(code.has_value()) << "it waits for a driver that it cannot reach";
   EXPECT_EQ(*code, 4) << hosts.executors[1]->output();
   EXPECT_THAT(hosts.executors[1]->output(), HasSubstr("troupe.executor.driver-timeout"));
+}
+
+class killed_on_its_host : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(stages, killed_on_its_host, ::testing::ValuesIn(three_points),
+                         [](const auto& stage) { return std::string{stage.param}; });
+
+TEST_P(killed_on_its_host, costs_nothing_but_time) {
+  cluster_of_hosts hosts;
+  for (const auto* point : three_points) {
+    if (point == std::string_view{GetParam()}) break;
+    hosts.meeting.open(point);
+  }
+  hosts.meeting.await(GetParam(), 4); // all four tasks: two on each host
+  hosts.executors[1]->kill(SIGKILL);
+  for (const auto* point : three_points) hosts.meeting.open(point);
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
+  EXPECT_EQ(hosts.executors[0]->wait(), 0) << hosts.executors[0]->output();
+}
+
+TEST(hosts_of_a_network, one_that_freezes_is_given_up) {
+  cluster_of_hosts hosts;
+  hosts.meeting.await("map", 4);
+  hosts.executors[1]->kill(SIGSTOP);
+  for (const auto* point : three_points) hosts.meeting.open(point);
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
+  hosts.executors[1]->kill(SIGCONT);
+  EXPECT_TRUE(hosts.executors[1]->wait().has_value()) << "it goes on without a driver";
+}
+
+TEST(hosts_of_a_network, one_with_another_secret_is_refused_by_name) {
+  cluster_of_hosts hosts;
+  const auto secret = hosts.base.path() + "/another-secret";
+  std::ofstream{secret} << std::string(64, 'b') << '\n';
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  auto arguments = hosts.words;
+  arguments.at(2) = secret;
+  arguments.insert(arguments.end(), {"stranger", hosts.network.address(1), "troupe.security.insecure=true"});
+  role_process stranger{"executor", arguments, hosts.network.on(1)};
+  const auto code = stranger.wait();
+  ASSERT_TRUE(code.has_value()) << "it was taken in";
+  EXPECT_NE(*code, 0);
+  EXPECT_THAT(stranger.output(), HasSubstr("secret"));
+  for (const auto* point : three_points) hosts.meeting.open(point);
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
 }
 
 } // namespace

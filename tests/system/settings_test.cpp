@@ -118,6 +118,15 @@ TEST_F(without_gpu, discovery_makes_addresses_up_only_where_it_is_told_to) {
   EXPECT_THAT(none->pools, IsEmpty());
 }
 
+TEST_F(without_gpu, made_up_addresses_hide_real_ones_where_they_are_wanted) {
+  const auto asked = empty_.path() + "/asked";
+  fs::create_symlink(script(empty_, "echo >" + asked + "; echo 7, GPU-7"), empty_.path() + "/nvidia-smi");
+  const auto made_up = resources_of_machine(settings_of({"troupe.gpu.discovery=fake"}));
+  ASSERT_TRUE(made_up) << made_up.error().message;
+  EXPECT_THAT(made_up->pools.at("gpu").addresses, ElementsAre("fake-0", "fake-1"));
+  EXPECT_FALSE(fs::exists(asked));
+}
+
 TEST(settings_in_effect, a_discovery_script_has_so_much_time) {
   testing::temporary_directory folder;
   const auto found = resources_of_machine(

@@ -1,0 +1,98 @@
+#pragma once
+
+/// What a driver knows and does; driver.cpp says which message leads to what. For the driver's own files only.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <troupe/actors/driver.hpp>
+#include <troupe/actors/event_stream.hpp>
+#include <troupe/actors/hello.hpp>
+#include <troupe/messages/gate.hpp>
+
+namespace troupe::detail {
+
+using driver_pointer = stateful_pointer<driver_actor, struct driver_state>;
+
+struct known_executor {
+  executor_info info;
+  executor_actor handle;
+  time_point last_beat{};
+  std::uint64_t last_number = 0;
+  std::uint64_t block_bytes = 0;
+  std::uint32_t running = 0;
+};
+
+struct subscriber {
+  client_actor handle;
+  std::uint64_t next = 0;
+  std::uint32_t credit = 0;
+};
+
+struct pending_submission {
+  boxed<job_submission> submission;
+  client_actor client;
+  caf::typed_response_promise<boxed<job_accepted>> promise;
+  time_point since{};
+};
+
+struct driver_state {
+  static constexpr const char* name = "troupe.driver";
+  driver_config config;
+  std::unique_ptr<hello_desk> desk;
+  std::unique_ptr<gate> admitted;
+  std::unique_ptr<event_stream> events;
+  std::shared_ptr<spdlog::logger> log;
+  std::uint64_t surprises = 0;
+  dag_scheduler_actor scheduler;
+  allocator_actor allocator;
+  resource_profile_manager_actor profiles;
+  caf::node_id services; ///< welcomed, its actors not named yet
+  std::map<executor_id, known_executor> executors;
+  std::vector<client_actor> clients; ///< remote ones that were admitted
+  std::vector<subscriber> subscribers;
+  std::map<resource_profile, resolved_profile> cache;
+  std::vector<pending_submission> waiting; ///< until the services have said hello
+  std::uint64_t next_executor = 1;
+  std::uint64_t beats = 0;
+  time_point last_tick{};
+  time_point last_beat{};
+  bool stopping = false;
+
+  driver_state() = default;
+  driver_state(const driver_state&) = delete;
+  driver_state& operator=(const driver_state&) = delete;
+  /// What it spawned ends with it: nobody else knows these actors, and their clocks keep them alive.
+  ~driver_state() {
+    const auto end = [](const auto& actor) {
+      if (actor) shut_down(actor);
+    };
+    end(scheduler);
+    if (config.remote_services) return;
+    end(allocator);
+    end(profiles);
+  }
+
+  void start_services(driver_pointer self);
+  void admit(driver_pointer self, const executor_registration& registration, const executor_actor& handle,
+             caf::typed_response_promise<boxed<welcome>, dag_scheduler_actor> promise);
+  welcome make_welcome(executor_id id) const;
+  void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost);
+  void submit(driver_pointer self, pending_submission request);
+  void resolved(driver_pointer self, pending_submission request, const registered_profiles& answer);
+  void forward(driver_pointer self, const pending_submission& request);
+  void publish(events::any fact);
+  void feed(driver_pointer self);
+  void tick_passed(driver_pointer self);
+  void peer_gone(driver_pointer self, const caf::actor_addr& who);
+  known_executor* author(driver_pointer self, executor_id id);
+  using stop_promise = caf::typed_response_promise<boxed<acknowledged>>;
+  void stop(driver_pointer self, const std::string& reason, const stop_promise& promise);
+  void stop_allocator(driver_pointer self, const std::string& reason, const stop_promise& promise);
+  void stop_executors(driver_pointer self, const std::string& reason, stop_promise promise);
+};
+
+} // namespace troupe::detail
