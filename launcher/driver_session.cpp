@@ -30,12 +30,14 @@ bool wait_for_signal(duration limit) {
   return sigtimedwait(&set, nullptr, &time) > 0;
 }
 
-/// Waits until so many executors have said hello. @returns false when a signal came first
-result<bool> wait_for_executors(job_connection& jobs, std::size_t wanted, duration limit) {
+/// Waits until so many executors have said hello. @returns false when a signal came first, or nobody waits for them
+result<bool> wait_for_executors(job_connection& jobs, std::size_t wanted, duration limit,
+                                const std::function<bool()>& abandoned) {
   const auto deadline = clock::now() + limit;
   for (;;) {
     const auto status = jobs.status();
     if (!status) return status.error();
+    if (abandoned && abandoned()) return false;
     if (status->executors.size() >= wanted) return true;
     if (clock::now() > deadline)
       return make_error(ec::infeasible, "only " + std::to_string(status->executors.size()) + " of " +
@@ -63,7 +65,8 @@ result<void> run_driver_session(const driver_session_options& options) {
   std::size_t standing = 0;
   if (options.cluster)
     for (const auto& e : options.cluster->executors) standing += e.count;
-  const auto all = wait_for_executors(*(*app)->jobs(), standing, s.get(keys::dynamic_allocation_launch_timeout));
+  const auto all =
+      wait_for_executors(*(*app)->jobs(), standing, s.get(keys::dynamic_allocation_launch_timeout), options.abandoned);
   if (!all) {
     auto why = all.error();
     return why;

@@ -20,6 +20,8 @@ struct driver_session_options {
   bool warn_on_stderr = false; ///< see application::options
   /// Called once, when the driver takes connections and its standing executors are there.
   std::function<void(const session_record&, std::size_t executors)> on_ready;
+  /// Asked until then, if there is one: nobody waits for it any more, so it ends.
+  std::function<bool()> abandoned;
 };
 
 /// Runs a driver until SIGTERM, SIGINT or SIGHUP. Enters it into the user's list of sessions. Blocks signals;

@@ -62,13 +62,20 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
     return ran ? 0 : complain(ran.error());
   }
   // The record lies in the run directory, whose path is all that has to come back.
-  const auto directory = run_in_background([&options](readiness& to) {
-    options.on_ready = [&to](const session_record& session, std::size_t) { to.ready(session.directory); };
-    const auto ran = run_driver_session(options);
-    if (ran) return 0;
-    to.failed(ran.error());
-    return exit_code_of(ran.error().code);
-  });
+  const auto directory = run_in_background(
+      [&options](readiness& to) {
+        options.on_ready = [&to](const session_record& session, std::size_t) { to.ready(session.directory); };
+        options.abandoned = [&to] { return to.abandoned(); };
+        const auto ran = run_driver_session(options);
+        if (ran) return 0;
+        to.failed(ran.error());
+        return exit_code_of(ran.error().code);
+      },
+      ending_time(options.effective));
+  if (!directory && directory.error().code == ec::cancelled) {
+    std::cerr << "troupe: interrupted: the cluster was not started\n";
+    return 130;
+  }
   if (!directory) return complain(directory.error());
   const auto session = read_session(*directory);
   if (!session) return complain(session.error());

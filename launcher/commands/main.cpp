@@ -1,5 +1,6 @@
 // The command line of `troupe`.
 
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <iostream>
@@ -198,7 +199,14 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e, std::cout, std::cerr) == 0 ? 0 : 2;
   }
-  if (chosen) return chosen();
-  std::cout << app.help();
-  return 2;
+  if (!chosen) {
+    std::cout << app.help();
+    return 2;
+  }
+  const int code = chosen();
+  std::cout.flush();
+  if (std::cout) return code;
+  // A full disk, say: whoever reads the output later must not take it for the whole.
+  std::cerr << "troupe: cannot write to standard output: " << std::strerror(errno) << '\n';
+  return code == 0 ? 1 : code;
 }

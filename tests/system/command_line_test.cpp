@@ -191,6 +191,28 @@ TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   EXPECT_EQ(run({"cluster", "down"}).code, 0);
 }
 
+TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
+  // Its executor never comes: it is to listen on an address that no machine has.
+  const auto file = written("slow.yaml", "cluster:\n  hosts: [{name: here, cores: 2, memory: 2g}]\n"
+                                         "  profiles:\n    p: {executor: {cores: 1, memory: 1g}, task: {cpus: 1}}\n"
+                                         "  executors: [{profile: p, count: 1}]\n"
+                                         "troupe: {executor.bind-address: 192.0.2.1, security.insecure: true}\n");
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    auto up = started({"cluster", "up", "--config-file=" + file});
+    ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).size() > 1; })) << up->output();
+    up->kill(signal);
+    EXPECT_EQ(up->wait(promised_after_ctrl_c), signal == SIGKILL ? 128 + SIGKILL : 130) << up->output();
+    EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).empty(); }, promised_after_ctrl_c));
+  }
+}
+
+TEST_F(command_line, output_that_cannot_be_written_is_no_success) {
+  program_process full{{"sh", "-c", "exec \"$1\" config show >/dev/full", "sh", TROUPE_PROGRAM}};
+  const auto end = end_of(full);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.output, HasSubstr("cannot write to standard output"));
+}
+
 TEST_F(command_line, kill_9_leaves_neither_processes_nor_files) {
   for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
     fs::create_directory(arrived());
