@@ -1,4 +1,6 @@
 #include <iostream>
+#include <optional>
+#include <variant>
 
 #include <unistd.h>
 
@@ -12,6 +14,8 @@
 #include <troupe/launcher/session_guard.hpp>
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/job_file.hpp>
+#include <troupe/runtime/config/master.hpp>
+#include <troupe/runtime/execution/process_tree.hpp>
 
 namespace troupe::commands {
 namespace {
@@ -45,6 +49,9 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   auto job = load_job(job_file, static_cast<std::uint32_t>(s.get(keys::task_max_failures)));
   if (!job) return complain(job.error());
 
+  std::optional<orphan_adoption> adoption;
+  if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master))
+    adoption.emplace(); // the commands are this process's own
   session_guard guard;
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,8 +21,10 @@ namespace troupe {
 
 namespace {
 
-/// A running child's memory is looked at after so long, then twice as long …, to the longest.
-constexpr duration first_look = std::chrono::milliseconds{1};
+/// A running child's memory is looked at each time when its age has grown by a fifth, within these bounds: what it used
+/// in the last sixth of its life may be missed, however long it lives.
+constexpr int looks_per_age = 5;
+constexpr duration shortest_look = std::chrono::microseconds{250};
 constexpr duration longest_look = std::chrono::seconds{1};
 /// Bytes by which two readings of the same memory may differ: the kernel counts per thread and adds up now and then.
 constexpr std::uint64_t counting_error = 1 << 20;
@@ -166,11 +169,15 @@ child_process::~child_process() {
 
 bool child_process::wait(int wake_fd, duration timeout) {
   const auto begin = std::chrono::steady_clock::now();
-  for (auto look = first_look;; look = std::min(2 * look, longest_look)) {
-    const auto rest = timeout - (std::chrono::steady_clock::now() - begin);
+  for (;;) {
+    const auto age = std::chrono::steady_clock::now() - begin;
+    const auto rest = timeout - age;
+    const auto look = std::clamp<duration>(age / looks_per_age, shortest_look, longest_look);
     const auto part = std::clamp(rest, duration::zero(), look);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(part);
+    const timespec pause{seconds.count(), (part - seconds).count()};
     pollfd fds[2] = {{pidfd_, POLLIN, 0}, {wake_fd, POLLIN, 0}};
-    const int n = ::poll(fds, 2, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(part).count()));
+    const int n = ::ppoll(fds, 2, &pause, nullptr);
     if (n > 0 && fds[0].revents != 0) return true;
     if (n > 0 && fds[1].revents != 0) return false;
     seen_peak_ = std::max(seen_peak_, peak_memory_of(pid_));

@@ -46,7 +46,8 @@ public:
   /// Signals the process and its group. @pre not reaped
   void signal_group(int signal) const noexcept;
   /// Takes the end of a child that has ended. The kernel counts what this process had in memory at the start as the
-  /// child's peak: below that, the last value that was seen while it ran is given instead.
+  /// child's peak: below that, the highest value that was seen while it ran is given instead, which may lack what it
+  /// took just before its end.
   child_end reap();
 
 private:

@@ -191,6 +191,13 @@ std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
   return killed;
 }
 
+orphan_adoption::orphan_adoption() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+orphan_adoption::~orphan_adoption() {
+  end_all_descendants();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 void end_all_descendants() {
   for (;;) {
     // Killing the children makes their children ours, and so on down to the last.

@@ -206,6 +206,29 @@ TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
   }
 }
 
+TEST_F(command_line, what_a_command_leaves_behind_ends_with_it_however_well_it_hides) {
+  // A session of its own, and nothing in its environment.
+  const auto hidden = "env -i setsid /bin/sh -c 'sleep 1000; : " + directory() + "' &";
+  const auto job = [&](const std::string& then) {
+    return written("hides.yaml", "name: hides\nstages:\n  hide: {run: [sh, -c, \"" + hidden + " " + then + "\"]}\n");
+  };
+  for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
+    const auto done = run({"run", job("sleep 0.1"), std::string{"--master="} + master});
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(testing::processes_of(directory()), ::testing::IsEmpty()) << master;
+    const auto killed = run({"run", job("sleep 0.1; kill -9 $$"), std::string{"--master="} + master});
+    EXPECT_EQ(killed.code, 1) << killed.output;
+    EXPECT_THAT(testing::processes_of(directory()), ::testing::IsEmpty()) << master;
+    auto interrupted =
+        started({"run", job(": >" + directory() + "/runs; sleep 1000"), std::string{"--master="} + master});
+    EXPECT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/runs"); })) << interrupted->output();
+    interrupted->kill(SIGINT);
+    EXPECT_EQ(interrupted->wait(promised_after_ctrl_c), 130) << interrupted->output();
+    EXPECT_THAT(testing::processes_of(directory()), ::testing::IsEmpty()) << master;
+    fs::remove(directory() + "/runs");
+  }
+}
+
 TEST_F(command_line, output_that_cannot_be_written_is_no_success) {
   program_process full{{"sh", "-c", "exec \"$1\" config show >/dev/full", "sh", TROUPE_PROGRAM}};
   const auto end = end_of(full);
