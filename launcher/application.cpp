@@ -215,7 +215,13 @@ result<void> application::impl::start_driver(const master_address& master) {
   } else if (!opts.by_hand) {
     const auto description =
         opts.cluster ? *opts.cluster : cluster_of(std::get<local_cluster_master>(master), machine->pools);
-    for (const auto& host : description.hosts) cores += host.cores;
+    for (const auto& host : description.hosts) {
+      cores += host.cores;
+      const auto gpus = host.custom.find(std::string{resource_names::gpu});
+      if (gpus == host.custom.end()) continue;
+      if (auto visible = check_visible(gpus->second.addresses, inherited_device_mask()); !visible)
+        return make_error(visible.error().code, "host " + host.name + ": " + visible.error().message);
+    }
     d->allocation.only_fixed = !description.elastic;
     d->allocation.exact_matching = d->scheduler.matching == profile_matching::exact;
     for (const auto& e : description.executors) d->fixed_executors.emplace_back(e.profile, e.count);

@@ -11,8 +11,9 @@ json json_of(const job_progress& job) {
   out["wall-nanoseconds"] = job.wall_nanoseconds;
   if (!job.waiting_for.empty()) out["waiting-for"] = job.waiting_for;
   out["stages"] = json::array();
+  // Numbered as in messages about them: from 0 within the job.
   for (const auto& s : job.stages)
-    out["stages"].push_back({{"stage", s.stage.value},
+    out["stages"].push_back({{"stage", out["stages"].size()},
                              {"name", s.name},
                              {"profile", s.profile},
                              {"state", to_string(s.state)},

@@ -185,7 +185,7 @@ std::string describe_values(const setting_schema& entry) {
   case setting_type::time:
     return "a time such as 500ms, 10s or 5min, " + (entry.least > 0 ? "from " + least : std::string{"0"}) + " to " +
            limit_text(entry, entry.most);
-  case setting_type::share: return "an amount above 0 such as 2, 0.5 or 1/3";
+  case setting_type::share: return "an amount above 0 such as 2, 0.5 or 1/3, of at most 12 digits after the point";
   case setting_type::choice: return "one of " + join(split_choices(entry.choices));
   case setting_type::list: return "a list of texts, such as 0,1";
   case setting_type::text: return "a text of one line";

@@ -85,6 +85,13 @@ private:
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") refuse(mark, "tags (" + tag + ") are not supported; remove it");
   }
+  /// Keys of the maps around the open one, with a dot behind each.
+  std::string path() const {
+    std::string out;
+    for (std::size_t i = 0; i + 1 < open_.size(); ++i)
+      if (open_[i].has_key) out += open_[i].key + '.';
+    return out;
+  }
   bool awaits_key() const { return !open_.empty() && open_.back().node.is_map() && !open_.back().has_key; }
 
   void take_key(const YAML::Mark& mark, const std::string& name) {
@@ -92,7 +99,7 @@ private:
     if (name == "<<") refuse(mark, "merge keys (<<) are not supported; write the values out");
     if (name.empty()) refuse(mark, "a key is empty");
     if (!map.keys.insert(name).second) {
-      refuse(mark, name + " is given twice; the first one is in line " + std::to_string(map.node.find(name)->key_line));
+      refuse(mark, path() + name + " is given twice; the first one is in line " + std::to_string(map.node.find(name)->key_line));
     }
     map.has_key = true;
     map.key = name;

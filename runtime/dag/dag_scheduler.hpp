@@ -164,6 +164,7 @@ private:
   void ask_feasibility(job_run& job, time_point now);
   void ask(shape_id shape, time_point now);
   bool is_unanswered(const job_run& job, const stage_run& stage) const;
+  std::string cure(demand_index d, const feasibility& answer) const;
   std::optional<error> hopeless(const job_run& job) const;
   void watch_unsatisfied(time_point now);
   void report_load(time_point now, effects::list& out);

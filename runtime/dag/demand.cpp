@@ -30,13 +30,22 @@ bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) co
   return pool_.satisfying(stage.demand) == 0 && job.unanswered.contains(pool_.demand_of(stage.demand).shape);
 }
 
+/// What would help a demand that nobody satisfies, to follow the reason.
+std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const {
+  const auto nearest = pool_.nearest(d);
+  // Where the resources are there, more of them are no help.
+  if (nearest && nearest->lacks.empty() && !pool_.demand_of(d).build_id.empty())
+    return "; start one from the very program that submitted the job, by its own --config-file";
+  return "; " + answer.sentence;
+}
+
 /// Why the job can never end: a stage is left that no executor satisfies and for which none can ever be had.
 std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
   for (const auto& stage : job.stages) {
     if (stage.state == stage_state::complete || pool_.satisfying(stage.demand) > 0) continue;
     const auto answer = answers_.find(pool_.demand_of(stage.demand).shape);
     if (answer != answers_.end() && !answer->second.feasible && answer->second.fixed)
-      return make_error(ec::infeasible, waiting_for(stage) + "; " + answer->second.sentence);
+      return make_error(ec::infeasible, waiting_for(stage) + cure(stage.demand, answer->second));
   }
   return std::nullopt;
 }
@@ -80,7 +89,7 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
     if (answer != answers_.end() && !refused && !launch_failures_.contains(shape) && !pool_.has_wrong_program(d))
       continue;
     for (const auto& [r, stage] : ready_.at(d))
-      late.try_emplace(r.job, waiting_for(*stage) + (refused ? "; " + answer->second.sentence : "") + " (waited " +
+      late.try_emplace(r.job, waiting_for(*stage) + (refused ? cure(d, answer->second) : "") + " (waited " +
                                   std::to_string(waited) + "ms: troupe.scheduler.infeasible-timeout)");
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);

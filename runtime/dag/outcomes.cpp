@@ -95,6 +95,8 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     }
     --record.in_flight;
     if (!job || job->finished()) continue;
+    // Before any of them can end the job, whose summary tells of it.
+    if (succeeded + failed == 0) stage->measure(*batch);
     if (status == task_status::succeeded && on_success(*job, *stage, *lease, batch, i, now, out)) {
       ++succeeded;
     } else if (!job->finished()) {
@@ -105,7 +107,6 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
   record.tasks_done += succeeded;
   refill_.push_back(batch->lease);
   if (!job || job->finished()) return;
-  if (succeeded + failed > 0) stage->measure(*batch);
   if (succeeded > 0)
     out.push_back(effects::publish{
         events::tasks_succeeded{batch->stage, batch->lease, record.info.executor, succeeded, batch->partition(0)}});
@@ -171,6 +172,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const auto& info = pool_[lease.executor].info;
   const std::string message = detail ? detail->message : std::string{};
   out.push_back(effects::publish{events::task_failed{stage.id, p, attempt, info.executor, status, message}});
+  stage.failed_on(info.executor);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(attempt) + " on executor " +
                      std::to_string(info.executor.value) + " (" + info.host + ")";

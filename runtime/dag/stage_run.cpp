@@ -90,7 +90,7 @@ void stage_placements::append_to(std::vector<task_placement>& out) const {
 }
 
 std::uint32_t stage_run::executors_used() const {
-  std::set<executor_id> used;
+  auto used = failed_on_;
   for (const auto& p : places_) used.insert(p.executor);
   return static_cast<std::uint32_t>(used.size());
 }

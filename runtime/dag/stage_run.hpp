@@ -103,7 +103,9 @@ public:
   void placed(partition_index partition, const lease_record& lease, const executor_info& info);
   /// Accepted attempts.
   stage_placements placements() const;
+  /// Executors whose attempts ended here, well or not.
   std::uint32_t executors_used() const;
+  void failed_on(executor_id executor) { failed_on_.insert(executor); }
 
   /// Bytes of the values that came with outcomes.
   std::uint64_t value_bytes() const noexcept { return value_bytes_; }
@@ -128,6 +130,7 @@ public:
 
 private:
   std::vector<stage_placements::place> places_; ///< one per lease that ran a task of this stage
+  std::set<executor_id> failed_on_; ///< executors on which an attempt failed
   std::unordered_map<lease_id, std::uint32_t> place_of_lease_;
   std::pair<lease_id, std::uint32_t> last_place_; ///< of the lease asked for last: outcomes come in batches
   std::uint64_t value_bytes_ = 0;

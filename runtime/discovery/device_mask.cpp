@@ -4,6 +4,7 @@
 #include <set>
 
 #include <troupe/runtime/resources/capacity.hpp>
+#include <troupe/runtime/resources/quote.hpp>
 
 namespace troupe {
 namespace {
@@ -51,6 +52,23 @@ device_mask device_mask::parse(std::optional<std::string_view> inherited) {
 int device_mask::ordinal_of(std::string_view address) const noexcept {
   const auto found = std::find(entries_.begin(), entries_.end(), address);
   return found != entries_.end() ? static_cast<int>(found - entries_.begin()) : -1;
+}
+
+bool device_mask::hides(std::string_view address) const {
+  return restricted_ && entry_of(address) && ordinal_of(address) < 0;
+}
+
+result<void> check_visible(const std::vector<std::string>& addresses, const device_mask& mask) {
+  for (const auto& address : addresses) {
+    if (!mask.hides(address)) continue;
+    std::string entries;
+    for (const auto& entry : mask.entries()) entries += (entries.empty() ? "" : ",") + entry;
+    return make_error(ec::invalid_configuration,
+                      "gpu address " + detail::quote(address) + " is hidden here by " + device_mask_variable + "=" +
+                          entries +
+                          ": give addresses that it lists, or made-up ones that name no device, such as fake-0");
+  }
+  return {};
 }
 
 std::vector<std::string> device_mask::order_of(const std::vector<std::string>& addresses) const {

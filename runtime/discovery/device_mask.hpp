@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <troupe/runtime/result.hpp>
+
 namespace troupe {
 
 /// The variable that holds the mask.
@@ -40,6 +42,9 @@ public:
   /// The ordinal of a device under this mask; -1 where it is not listed (always, without a restriction).
   int ordinal_of(std::string_view address) const noexcept;
 
+  /// Whether `address` is spelled like a device and this mask does not list it.
+  bool hides(std::string_view address) const;
+
   /// What `addresses` are under this mask. An address is a device when it is spelled like an entry of the mask or,
   /// where nothing is restricted, like a possible entry. Others (invented ones, hidden ones) are left out of the text.
   device_view view_of(const std::vector<std::string>& addresses) const;
@@ -52,5 +57,9 @@ private:
   bool restricted_ = false;
   std::vector<std::string> entries_;
 };
+
+/// Error (invalid_configuration) that names the first of `addresses` that `mask` hides, and the cures: whoever got such
+/// an address would use a device that the process above has kept for others.
+result<void> check_visible(const std::vector<std::string>& addresses, const device_mask& mask);
 
 } // namespace troupe

@@ -132,6 +132,11 @@ discovery_io system_discovery_io() { return {run_program, variable_of_process, f
 result<discovered_resource> discover(const discovery_request& request, const discovery_io& io) {
   if (request.amount && *request.amount <= 0) return discovered_resource{{}, "none", {}};
   auto found = look(request, io);
+  if (found && request.resource == resource_names::gpu) {
+    const auto inherited = io.variable(device_mask_variable);
+    const auto mask = device_mask::parse(inherited ? std::optional<std::string_view>{*inherited} : std::nullopt);
+    if (auto visible = check_visible(found->addresses, mask); !visible) return visible.error();
+  }
   if (!found || !request.amount) return found;
   auto& addresses = found->addresses;
   const auto needed = static_cast<std::size_t>(*request.amount);

@@ -46,7 +46,7 @@ TEST(yaml_document, skips_a_byte_order_mark_and_reads_utf8) {
 
 TEST(yaml_document, equal_keys_are_an_error_with_both_lines) {
   EXPECT_EQ(fault("a: 1\nb: 2\na: 3\n"), "x.yaml:3: a is given twice; the first one is in line 1");
-  EXPECT_EQ(fault("m: {k: 1, 'k': 2}\n"), "x.yaml:1: k is given twice; the first one is in line 1");
+  EXPECT_EQ(fault("m: {k: 1, 'k': 2}\n"), "x.yaml:1: m.k is given twice; the first one is in line 1");
   EXPECT_TRUE(parse_yaml("m: {k: 1}\nn: {k: 1}\n", "x.yaml"));
 }
 

@@ -60,6 +60,19 @@ TEST(job, progress_counts_tasks_and_measures_them) {
   h.check_idle();
 }
 
+TEST(job, the_attempt_that_fails_the_job_is_in_its_summary) {
+  scheduler_harness h;
+  const auto e = h.add(executor_builder{});
+  const auto job = h.submit(job_builder{}.max_failures(1).stage("s", 1));
+  h.fail(h.attempts(e)[0], "because");
+  ASSERT_NE(h.end_of(job), nullptr);
+  const auto& stage = h.end_of(job)->progress.stages[0];
+  EXPECT_EQ(stage.failures, 1u);
+  EXPECT_EQ(stage.executors, 1u);
+  EXPECT_GT(stage.run_nanoseconds, 0u);
+  h.check_idle();
+}
+
 TEST(job, repeated_reports_are_not_measured) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{});

@@ -85,6 +85,17 @@ TEST(device_mask, a_view_is_a_mask_again) {
   EXPECT_EQ(executor.view_of({"4"}), (device_view{"", {-1}}));
 }
 
+TEST(device_mask, hides_the_devices_that_it_does_not_list) {
+  EXPECT_FALSE(device_mask{}.hides("0"));
+  const auto some = device_mask::parse("3,GPU-a");
+  EXPECT_TRUE(some.hides("0"));
+  EXPECT_TRUE(some.hides("GPU-b"));
+  EXPECT_FALSE(some.hides("3"));
+  EXPECT_FALSE(some.hides("GPU-a"));
+  EXPECT_FALSE(some.hides("fake-0"));
+  EXPECT_TRUE(device_mask::parse("").hides("0"));
+}
+
 TEST(device_mask, order_is_that_of_the_ordinals_as_far_as_addresses_reach) {
   const auto all = device_mask::parse(std::nullopt);
   EXPECT_EQ(all.order_of({"2", "0"}), (strings{"0", "1", "2"}));

@@ -68,6 +68,16 @@ TEST(discovery, a_list_is_checked) {
   EXPECT_THAT(machine.find({"gpu", {}, {"0 1"}, {}}).error().message, HasSubstr("gpu address \"0 1\": an address has"));
 }
 
+TEST(discovery, what_the_inherited_mask_hides_is_not_given_out) {
+  fake_machine machine;
+  machine.variables["CUDA_VISIBLE_DEVICES"] = "5,6";
+  EXPECT_EQ(machine.find({"gpu", {}, {"6", "fake-0"}, {}}).value().addresses,
+            (std::vector<std::string>{"6", "fake-0"}));
+  EXPECT_THAT(machine.find({"gpu", {}, {"5", "0"}, {}}).error().message,
+              HasSubstr("gpu address \"0\" is hidden here by CUDA_VISIBLE_DEVICES=5,6"));
+  EXPECT_TRUE(machine.find({"fpga", {}, {"0"}, {}})) << "no GPU";
+}
+
 TEST(discovery, an_amount_of_zero_looks_nowhere) {
   fake_machine machine;
   EXPECT_THAT(machine.find(scripted("gpu", 0)).value().addresses, IsEmpty());

@@ -364,18 +364,24 @@ TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
 }
 
 TEST_F(command_line, a_cpp_program_is_an_executor_of_its_own_stages_where_a_file_says_so) {
-  auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
+  auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0", "--conf",
+                         "troupe.scheduler.infeasible-timeout=300ms"});
   const auto address = awaited(*driver, "driver (\\S+) cluster");
   const auto file = written("configs/here.yaml", std::regex_replace(content_of(config("executor.yaml")),
                                                                     std::regex{"127.0.0.1:17077"}, address));
-  // One that has the program's functions, and one that has none.
-  program_process own{{TROUPE_WORD_COUNT, "--config-file=" + file}};
-  auto plain = started({"node", "--config-file=" + file});
-  awaited(own, "executor (\\d+) cluster");
-  awaited(*plain, "executor (\\d+) cluster");
   const auto text = written("text", "to be or not to be\n");
-  program_process job{{TROUPE_WORD_COUNT, "--master=" + address, "--conf",
-                       "troupe.security.secret-file=" + directory() + "/configs/local/secret", text}};
+  const std::vector<std::string> words{TROUPE_WORD_COUNT, "--master=" + address, "--conf",
+                                       "troupe.security.secret-file=" + directory() + "/configs/local/secret", text};
+  // One that has none of the program's functions, however much room it has, and one that has them.
+  auto plain = started({"node", "--config-file=" + file});
+  awaited(*plain, "executor (\\d+) cluster");
+  program_process too_early{words};
+  const auto refused = end_of(too_early);
+  EXPECT_EQ(refused.code, 3) << refused.output;
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("runs commands only"), HasSubstr("start one from the very program")));
+  program_process own{{TROUPE_WORD_COUNT, "--config-file=" + file}};
+  awaited(own, "executor (\\d+) cluster");
+  program_process job{words};
   const auto end = end_of(job);
   EXPECT_EQ(end.code, 0) << end.output << driver->output() << own.output();
   EXPECT_THAT(end.printed, AllOf(HasSubstr("2\tbe\n"), HasSubstr("1\tnot\n")));
