@@ -59,6 +59,10 @@ TEST(progress_bars, fit_the_terminal) {
   EXPECT_THAT(progress_bars(job, 80, 2), HasSubstr("waiting: an executor"));
   EXPECT_THAT(progress_bars(job, 80, 2), Not(HasSubstr("report  ["))) << "what runs is shown first";
   EXPECT_EQ(progress_bars(job, 80, 0), "");
+  job = two_stages();
+  job.stages[0].state = stage_state::complete;
+  job.stages[1].state = stage_state::running;
+  EXPECT_THAT(progress_bars(job, 80, 1), HasSubstr("report  [")) << "what has ended goes first";
 }
 
 TEST(progress_bars, do_not_let_names_move_the_cursor) {
