@@ -14,7 +14,8 @@ public:
   std::vector<launch_status> snapshot() override { return {}; }
   feasibility check(const executor_shape& shape) override {
     return {false, false,
-            "executors of this cluster are started by hand: start one for the profile (" + to_string(shape.profile) + ")"};
+            "executors of this cluster are started by hand: start one for the profile (" + to_string(shape.profile) +
+                ")"};
   }
   std::uint32_t room_for(const executor_shape&) override { return 0; }
 };

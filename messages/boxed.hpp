@@ -7,13 +7,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 
-#include <caf/error.hpp>
-#include <caf/sec.hpp>
-
-#include <troupe/messages/caf_version.hpp>
+#include <troupe/messages/caf_compat.hpp>
 #include <troupe/messages/codec.hpp>
 #include <troupe/runtime/result.hpp>
 
@@ -54,34 +50,9 @@ public:
   /// For CAF alone: writes or reads the encoded value.
   template <class Inspector>
   friend auto inspect(Inspector& f, boxed& x) {
-#if TROUPE_CAF1
-    auto get = [&x] {
-      if constexpr (Inspector::is_loading) {
-        return std::string{};
-      } else {
-        std::string bytes;
-        x.save(bytes); // what fails to encode goes out as "", which no receiver takes
-        return bytes;
-      }
-    };
-    auto set = [&x](std::string bytes) { return x.load(bytes); };
-    return f.object(x).fields(f.field("bytes", get, set));
-#else
-    using result_type = typename Inspector::result_type;
-    if constexpr (std::is_void_v<result_type>) { // text for people: never the content
-      std::string name{codec_name<T>()};
-      f(name);
-    } else if constexpr (Inspector::writes_state) {
-      std::string bytes;
-      result_type failure = f(bytes);
-      if (!failure && !x.load(bytes)) failure = caf::make_error(caf::sec::invalid_argument, "malformed message");
-      return failure;
-    } else {
-      std::string bytes;
-      if (!x.save(bytes)) return result_type{caf::make_error(caf::sec::invalid_argument, "message cannot be encoded")};
-      return result_type{f(bytes)};
-    }
-#endif
+    return inspect_bytes(
+        f, x, codec_name<T>(), [&x](std::string& bytes) { return x.save(bytes); },
+        [&x](const std::string& bytes) { return x.load(bytes); });
   }
 
 private:

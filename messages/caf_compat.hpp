@@ -35,7 +35,79 @@
 #include <troupe/messages/caf_version.hpp>
 #include <troupe/runtime/result.hpp>
 
+#if TROUPE_CAF1
+#include <mutex>
+
+#include <caf/init_global_meta_objects.hpp>
+#include <caf/io/middleman.hpp>
+#endif
+
 namespace troupe {
+
+// -- types that CAF carries
+// -----------------------------------------------------------------------------------------------------
+
+/// Announces the types of an id block: 0.17 wants it of each configuration, 1.x of each process, for which this does
+/// nothing.
+template <class Block>
+void announce_to_config([[maybe_unused]] caf::actor_system_config& config) {
+#if !TROUPE_CAF1
+  config.add_message_types<Block>();
+#endif
+}
+
+/// The same for 1.x; does nothing for 0.17. Any number of times, any thread.
+template <class Block>
+void announce_to_process() {
+#if TROUPE_CAF1
+  static std::once_flag once;
+  std::call_once(once, [] {
+    caf::init_global_meta_objects<Block>();
+    caf::io::middleman::init_global_meta_objects();
+    caf::core::init_global_meta_objects();
+  });
+#endif
+}
+
+/// What `inspect` returns for a type without content.
+template <class Inspector, class T>
+auto inspect_nothing(Inspector& f, [[maybe_unused]] T& x) {
+#if TROUPE_CAF1
+  return f.object(x).fields();
+#else
+  return f();
+#endif
+}
+
+/// What `inspect` returns for a type that travels as one text of bytes. `save(bytes)` and `load(bytes)` say whether
+/// they could; people see `name` and never the bytes.
+template <class Inspector, class T, class Save, class Load>
+auto inspect_bytes(Inspector& f, [[maybe_unused]] T& x, [[maybe_unused]] std::string_view name, Save save, Load load) {
+#if TROUPE_CAF1
+  auto get = [save] {
+    std::string bytes;
+    if constexpr (!Inspector::is_loading) save(bytes); // what fails to encode goes out as "", which no receiver takes
+    return bytes;
+  };
+  auto set = [load](const std::string& bytes) { return load(bytes); };
+  return f.object(x).fields(f.field("bytes", get, set));
+#else
+  using result_type = typename Inspector::result_type;
+  if constexpr (std::is_void_v<result_type>) { // text for people
+    std::string shown{name};
+    f(shown);
+  } else if constexpr (Inspector::writes_state) {
+    std::string bytes;
+    result_type failure = f(bytes);
+    if (!failure && !load(bytes)) failure = caf::make_error(caf::sec::invalid_argument, "malformed message");
+    return failure;
+  } else {
+    std::string bytes;
+    if (!save(bytes)) return result_type{caf::make_error(caf::sec::invalid_argument, "message cannot be encoded")};
+    return result_type{f(bytes)};
+  }
+#endif
+}
 
 // -- typed handles
 // -----------------------------------------------------------------------------------------------------

@@ -23,12 +23,7 @@ struct tick {
 
   template <class Inspector>
   friend auto inspect(Inspector& f, tick& x) {
-#if TROUPE_CAF1
-    return f.object(x).fields();
-#else
-    static_cast<void>(x);
-    return f();
-#endif
+    return inspect_nothing(f, x);
   }
 };
 

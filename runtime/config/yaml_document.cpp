@@ -99,7 +99,8 @@ private:
     if (name == "<<") refuse(mark, "merge keys (<<) are not supported; write the values out");
     if (name.empty()) refuse(mark, "a key is empty");
     if (!map.keys.insert(name).second) {
-      refuse(mark, path() + name + " is given twice; the first one is in line " + std::to_string(map.node.find(name)->key_line));
+      refuse(mark, path() + name + " is given twice; the first one is in line " +
+                       std::to_string(map.node.find(name)->key_line));
     }
     map.has_key = true;
     map.key = name;

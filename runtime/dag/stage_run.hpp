@@ -130,7 +130,7 @@ public:
 
 private:
   std::vector<stage_placements::place> places_; ///< one per lease that ran a task of this stage
-  std::set<executor_id> failed_on_; ///< executors on which an attempt failed
+  std::set<executor_id> failed_on_;             ///< executors on which an attempt failed
   std::unordered_map<lease_id, std::uint32_t> place_of_lease_;
   std::pair<lease_id, std::uint32_t> last_place_; ///< of the lease asked for last: outcomes come in batches
   std::uint64_t value_bytes_ = 0;
