@@ -273,12 +273,12 @@ result<void> application::impl::connect_to(const endpoint& where) {
   directory.emplace(std::move(*made));
   open_log();
   if (auto up = make_system(true); !up) return up;
-  auto found = connect<driver_actor>(*system, where.host, where.port);
+  const auto timeout = s.get(keys::driver_request_timeout);
+  auto found = connect<driver_actor>(*system, where.host, where.port, timeout);
   if (!found) return found.error();
   driver = *found;
   address = where;
 
-  const auto timeout = s.get(keys::driver_request_timeout);
   auto known = introduce(*system, driver, peer_role::client, *secret, timeout);
   if (!known) return known.error();
   cluster_id = known->cluster_id;

@@ -183,11 +183,18 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   node_config config{true};
   if (auto applied = config.apply(s); !applied) return failed(applied.error());
   caf::actor_system system{config};
-  auto driver = connect<driver_actor>(system, start.driver.host, start.driver.port);
+  const auto patience = s.get(keys::driver_request_timeout);
+  const auto told_to_end = [] {
+    sigset_t come;
+    sigpending(&come);
+    return sigismember(&come, SIGTERM) == 1 || sigismember(&come, SIGINT) == 1;
+  };
+  auto driver = connect<driver_actor>(system, start.driver.host, start.driver.port, patience, told_to_end);
+  if (!driver && driver.error().code == ec::cancelled) return 0;
   if (!driver) return failed(driver.error());
   auto cluster_id = start.cluster_id;
   if (cluster_id.empty()) {
-    auto known = introduce(system, *driver, peer_role::executor, *secret, s.get(keys::driver_request_timeout));
+    auto known = introduce(system, *driver, peer_role::executor, *secret, patience);
     if (!known) return failed(known.error());
     cluster_id = known->cluster_id;
   }
@@ -234,7 +241,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.blocks = blocks;
   executor.loggers = log.loggers();
   executor.driver_timeout = s.get(keys::executor_driver_timeout);
-  executor.request_timeout = s.get(keys::driver_request_timeout);
+  executor.request_timeout = patience;
   executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;
   executor.runner.attempts_directory = *attempts_directory;
