@@ -148,6 +148,8 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
 
 std::string name_of_executor(request_id request) { return "executor-" + std::to_string(request.value); }
 
+std::string log_link_of(executor_id executor) { return "log-of-executor-" + std::to_string(executor.value); }
+
 void remove_executor_files(const executor_start& start, request_id request) {
   std::error_code ignored;
   const auto name = name_of_executor(request);
@@ -296,6 +298,10 @@ int executor_main(int argc, char** argv, bool native) {
   executor_run run;
   run.name = name_of_executor(document->start.info.request);
   run.native = native;
+  run.on_admitted = [&](executor_id id, const std::string&) {
+    std::error_code ignored; // it runs as well without
+    std::filesystem::create_symlink(run.name + ".log", document->start.run_directory + "/" + log_link_of(id), ignored);
+  };
   const int code = run_executor(document->start, document->effective, run, why);
   if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
   return code;
