@@ -19,6 +19,7 @@
 #include <troupe/launcher/process_backend.hpp>
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/session_registry.hpp>
 #include <troupe/launcher/storage_directory.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
@@ -48,7 +49,7 @@ struct application::impl {
 
   result<void> start();
   result<void> start_driver(const master_address& master);
-  result<void> connect_to(const endpoint& where);
+  result<void> connect_to(const endpoint& given);
   result<void> make_system(bool networked);
   void open_log();
   void make_fetcher(const session_secret& secret);
@@ -260,8 +261,9 @@ result<void> application::impl::start_driver(const master_address& master) {
   return {};
 }
 
-result<void> application::impl::connect_to(const endpoint& where) {
+result<void> application::impl::connect_to(const endpoint& given) {
   const auto& s = opts.effective;
+  const auto where = reached_from_here(given);
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
   if (auto allowed = check_reachable_openly(where.host, s); !allowed) return allowed;
@@ -279,12 +281,12 @@ result<void> application::impl::connect_to(const endpoint& where) {
   directory.emplace(std::move(*made));
   open_log();
   if (auto up = make_system(true); !up) return up;
-  auto found = connect<driver_actor>(*system, where.host, where.port);
+  const auto timeout = s.get(keys::driver_request_timeout);
+  auto found = connect<driver_actor>(*system, where.host, where.port, timeout);
   if (!found) return found.error();
   driver = *found;
   address = where;
 
-  const auto timeout = s.get(keys::driver_request_timeout);
   auto known = introduce(*system, driver, peer_role::client, *secret, timeout);
   if (!known) return known.error();
   cluster_id = known->cluster_id;

@@ -148,6 +148,8 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
 
 std::string name_of_executor(request_id request) { return "executor-" + std::to_string(request.value); }
 
+std::string log_link_of(executor_id executor) { return "log-of-executor-" + std::to_string(executor.value); }
+
 void remove_executor_files(const executor_start& start, request_id request) {
   std::error_code ignored;
   const auto name = name_of_executor(request);
@@ -183,11 +185,18 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   node_config config{true};
   if (auto applied = config.apply(s); !applied) return failed(applied.error());
   caf::actor_system system{config};
-  auto driver = connect<driver_actor>(system, start.driver.host, start.driver.port);
+  const auto patience = s.get(keys::driver_request_timeout);
+  const auto told_to_end = [] {
+    sigset_t come;
+    sigpending(&come);
+    return sigismember(&come, SIGTERM) == 1 || sigismember(&come, SIGINT) == 1;
+  };
+  auto driver = connect<driver_actor>(system, start.driver.host, start.driver.port, patience, told_to_end);
+  if (!driver && driver.error().code == ec::cancelled) return 0;
   if (!driver) return failed(driver.error());
   auto cluster_id = start.cluster_id;
   if (cluster_id.empty()) {
-    auto known = introduce(system, *driver, peer_role::executor, *secret, s.get(keys::driver_request_timeout));
+    auto known = introduce(system, *driver, peer_role::executor, *secret, patience);
     if (!known) return failed(known.error());
     cluster_id = known->cluster_id;
   }
@@ -234,7 +243,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.blocks = blocks;
   executor.loggers = log.loggers();
   executor.driver_timeout = s.get(keys::executor_driver_timeout);
-  executor.request_timeout = s.get(keys::driver_request_timeout);
+  executor.request_timeout = patience;
   executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;
   executor.runner.attempts_directory = *attempts_directory;
@@ -289,6 +298,10 @@ int executor_main(int argc, char** argv, bool native) {
   executor_run run;
   run.name = name_of_executor(document->start.info.request);
   run.native = native;
+  run.on_admitted = [&](executor_id id, const std::string&) {
+    std::error_code ignored; // it runs as well without
+    std::filesystem::create_symlink(run.name + ".log", document->start.run_directory + "/" + log_link_of(id), ignored);
+  };
   const int code = run_executor(document->start, document->effective, run, why);
   if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
   return code;

@@ -32,6 +32,10 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
 /// How the executor that was started for this request is called in the names of its files.
 std::string name_of_executor(request_id request);
 
+/// A link in the session's run directory to the log of the executor with this number, which says nothing about the name
+/// of the file. Both stay when the executor has ended.
+std::string log_link_of(executor_id executor);
+
 /// Removes what an executor that has ended leaves in the directories of `start`: its start file and its blocks. Its log
 /// and the output of its attempts stay.
 void remove_executor_files(const executor_start& start, request_id request);

@@ -11,6 +11,7 @@
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/session_registry.hpp>
 #include <troupe/launcher/storage_directory.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
@@ -72,11 +73,11 @@ result<executor_capacity> find_capacity(const resource_profile& profile, const s
 
 result<executor_start> describe_executor(const node_description& node, const settings& s) {
   executor_start start;
-  start.driver = node.driver;
-  if (auto allowed = check_reachable_openly(node.driver.host, s); !allowed) return allowed.error();
+  start.driver = reached_from_here(node.driver);
+  if (auto allowed = check_reachable_openly(start.driver.host, s); !allowed) return allowed.error();
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   start.secret_file = s.get(keys::security_secret_file);
-  if (start.secret_file.empty()) start.secret_file = secret_of_local_driver(base, node.driver);
+  if (start.secret_file.empty()) start.secret_file = secret_of_local_driver(base, start.driver);
   if (start.secret_file.empty())
     return make_error(ec::invalid_configuration, "the driver at " + to_string(node.driver) +
                                                      " asks for its secret: set troupe.security.secret-file to the "

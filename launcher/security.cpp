@@ -38,7 +38,7 @@ result<session_secret> load_or_make_secret(const std::string& path) {
 
 std::string secret_of_local_driver(const std::string& base, const endpoint& where) {
   for (const auto& session : running_sessions(base))
-    if (session.address == to_string(where)) return session.secret_file;
+    if (listens_at(session, to_string(where))) return session.secret_file;
   return {};
 }
 

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/transfer/local_address.hpp>
+
 namespace troupe {
 namespace {
 
@@ -95,6 +97,17 @@ bool is_alive(const session_record& record) {
   return record.started != 0 && process_start(record.pid) == record.started && kill(record.pid, 0) == 0;
 }
 
+endpoint reached_from_here(endpoint where) {
+  if (auto host = address_to_reach(where.host, "127.0.0.1", where.port)) where.host = std::move(*host);
+  return where;
+}
+
+bool listens_at(const session_record& record, std::string_view address) {
+  const auto own = parse_endpoint(record.address);
+  const auto other = parse_endpoint(address);
+  return own && other && reached_from_here(*own) == reached_from_here(*other);
+}
+
 std::vector<session_record> running_sessions(const std::string& base) {
   std::vector<session_record> out;
   std::error_code ec;
@@ -118,8 +131,7 @@ result<session_record> choose_session(const std::vector<session_record>& session
   std::vector<const session_record*> matching;
   for (const auto& s : sessions) {
     const bool by_id = which.size() >= 4 && (s.session_id.starts_with(which) || s.cluster_id.starts_with(which));
-    if (which.empty() || s.name == which || s.address == which || "troupe://" + s.address == which || by_id)
-      matching.push_back(&s);
+    if (which.empty() || s.name == which || listens_at(s, which) || by_id) matching.push_back(&s);
   }
   if (matching.size() == 1) return *matching.front();
   std::string list;
@@ -128,7 +140,7 @@ result<session_record> choose_session(const std::vector<session_record>& session
     return make_error(ec::unreachable, "no cluster is called '" + std::string{which} + "'; running:" + list);
   return make_error(ec::invalid_configuration,
                     "several clusters " + (which.empty() ? "are running" : "match '" + std::string{which} + "'") +
-                        ": say which one by name, address or the beginning of its session:" + list);
+                        ": say which one by --cluster=NAME, its name, address or the beginning of its session:" + list);
 }
 
 } // namespace troupe

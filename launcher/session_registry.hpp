@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -37,6 +38,12 @@ result<session_record> read_session(const std::string& directory);
 std::uint64_t process_start(pid_t pid);
 /// True while the driver process of the record lives.
 bool is_alive(const session_record& record);
+
+/// `where` itself, unless that is all interfaces of this machine (0.0.0.0 or ::): its loopback address then, where a
+/// process of this machine reaches what listens there.
+endpoint reached_from_here(endpoint where);
+/// True when the driver of the record is reached from here at `address`, such as `127.0.0.1:17077`.
+bool listens_at(const session_record& record, std::string_view address);
 
 /// Records below the run directory's base whose driver lives, by name, then session.
 std::vector<session_record> running_sessions(const std::string& base);

@@ -85,7 +85,9 @@ error from_caf_error(const caf::actor_system& system, const caf::error& what) {
       return make_error(known ? static_cast<ec>(code) : ec::internal, context.get_as<std::string>(1));
     }
   }
-  for (auto nobody : {caf::sec::request_timeout, caf::sec::request_receiver_down, caf::sec::cannot_connect_to_node,
+  if (what == caf::sec::request_timeout)
+    return make_error(ec::unreachable, "no answer came in time (troupe.driver.request-timeout)");
+  for (auto nobody : {caf::sec::request_receiver_down, caf::sec::cannot_connect_to_node,
                       caf::sec::remote_linking_failed, caf::sec::disconnect_during_handshake})
     if (what == nobody) return make_error(ec::unreachable, describe(system, what));
   if (what == caf::sec::incompatible_versions || what == caf::sec::unexpected_actor_messaging_interface)

@@ -1,15 +1,18 @@
 #pragma once
 
-/// Publishing the front door and connecting to one. Spelled alike in CAF 0.17 and 1.x; here so that failures become
-/// `troupe::error` and the middleman's heavy header is included only where it is needed.
+/// Publishing the front door and connecting to one. Here so that failures become `troupe::error` and the middleman's
+/// heavy header is included only where it is needed.
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <caf/io/middleman.hpp>
 
 #include <troupe/messages/caf_compat.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/time.hpp>
 
 namespace troupe {
 
@@ -25,17 +28,31 @@ result<std::uint16_t> publish(caf::actor_system& system, const Handle& whom, std
   return *bound;
 }
 
-/// Connects to the actor that is published at `host:port`. Blocks the calling thread, so never from a pooled actor.
-/// Success proves nothing about the peer: say hello next. An actor with another interface is ec::version_mismatch.
+namespace detail {
+
+/// Has the middleman shake hands with the node at `host:port`.
+result<void> reach(caf::actor_system& system, const std::string& host, std::uint16_t port, duration patience,
+                   const std::function<bool()>& stop);
+
+/// Why there is no connection to `host:port`, in Troupe's words.
+error not_connected(caf::actor_system& system, const std::string& host, std::uint16_t port, const caf::error& what,
+                    duration patience);
+
+} // namespace detail
+
+/// Connects to the actor that is published at `host:port`. Blocks the calling thread, so never from a pooled actor: for
+/// `patience` (`troupe.driver.request-timeout`) at most where somebody listens and does not answer, such as a process
+/// that is stopped; where nobody listens it fails at once. Success proves nothing about the peer: say hello next. An
+/// actor with another interface is ec::version_mismatch, all else ec::unreachable.
 template <class Handle>
-result<Handle> connect(caf::actor_system& system, const std::string& host, std::uint16_t port) {
+result<Handle> connect(
+    caf::actor_system& system, const std::string& host, std::uint16_t port,
+    duration patience = std::chrono::seconds{10}, const std::function<bool()>& stop = [] { return false; }) {
+  if (auto reached = detail::reach(system, host, port, patience, stop); !reached) return reached.error();
+  // The middleman knows it by now, so this does not wait.
   auto found = system.middleman().template remote_actor<Handle>(host, port);
   if (found) return *std::move(found);
-  auto why = from_caf_error(system, found.error());
-  const auto code = why.code == ec::version_mismatch ? ec::version_mismatch : ec::unreachable;
-  if (found.error() == caf::sec::cannot_connect_to_node) // CAF's own words are its call and its arguments
-    why.message = "nobody listens there; is the driver running?";
-  return make_error(code, "cannot connect to " + host + ":" + std::to_string(port) + ": " + std::move(why.message));
+  return detail::not_connected(system, host, port, found.error(), patience);
 }
 
 } // namespace troupe

@@ -37,7 +37,7 @@ result<chosen_cluster> choose_cluster(const cluster_flags& flags) {
   if (flags.which.empty() && where) {
     chosen_cluster out{s, {}};
     for (const auto& session : sessions)
-      if (session.address == to_string(*where)) out.record = session;
+      if (listens_at(session, to_string(*where))) out.record = session;
     return out;
   }
   auto record = choose_session(sessions, flags.which);

@@ -8,6 +8,7 @@
 
 #include <troupe/launcher/commands/cluster_choice.hpp>
 #include <troupe/launcher/commands/json_output.hpp>
+#include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/text_table.hpp>
 
 namespace troupe::commands {
@@ -116,16 +117,22 @@ int job_logs(const job_progress& job, const std::vector<fs::path>& directories, 
   return 0;
 }
 
-int executor_logs(const executor_status& executor, bool errors, bool json) {
-  auto path = executor.info.log_file;
+/// The log of an executor of this user's cluster that has ended, "" where there is none.
+std::string log_of_ended(const session_record& session, executor_id executor) {
+  std::error_code none;
+  const auto name = fs::read_symlink(fs::path{session.directory} / log_link_of(executor), none).filename();
+  return name.empty() ? std::string{} : (fs::path{session.directory} / name).string();
+}
+
+int executor_logs(executor_id executor, std::string path, bool errors, bool json) {
   if (errors && path.ends_with(".log")) path.replace(path.size() - 4, 4, ".err");
   if (json) {
-    print_json({{"executor", executor.info.executor.value}, {"file", path}});
+    print_json({{"executor", executor.value}, {"file", path}});
     return 0;
   }
   std::error_code ec;
   if (path.empty() || !fs::exists(path, ec))
-    return complain(make_error(ec::not_found, "executor " + std::to_string(executor.info.executor.value) +
+    return complain(make_error(ec::not_found, "executor " + std::to_string(executor.value) +
                                                   " keeps no such file on this machine: " + path));
   print_file(path, "");
   return 0;
@@ -150,10 +157,24 @@ int logs(const cluster_flags& flags, const log_flags& what) {
     return job_logs(**job, attempt_directories(*cluster, *status), what.errors, flags.json);
   }
   const auto number = parse_number(what.executor);
+  if (!number)
+    return complain(
+        make_error(ec::invalid_argument,
+                   "'" + printable(what.executor) + "' is no executor: `troupe cluster status` lists their numbers"));
+  const executor_id id{*number};
   for (const auto& e : status->executors)
-    if (number && e.info.executor.value == *number) return executor_logs(e, what.errors, flags.json);
-  return complain(make_error(ec::not_found, "the cluster has no executor '" + printable(what.executor) +
-                                                "': `troupe cluster status` lists them"));
+    if (e.info.executor == id) return executor_logs(id, e.info.log_file, what.errors, flags.json);
+  if (!cluster->record)
+    return complain(
+        make_error(ec::not_found, "the cluster runs no executor " + std::to_string(id.value) +
+                                      "; the log of one that has ended is shown where the cluster was started"));
+  auto path = log_of_ended(*cluster->record, id);
+  if (path.empty())
+    return complain(make_error(ec::not_found, "the cluster runs no executor " + std::to_string(id.value) + ", and " +
+                                                  cluster->record->directory +
+                                                  " has no log of one that has ended: `troupe cluster status` lists "
+                                                  "those that run"));
+  return executor_logs(id, std::move(path), what.errors, flags.json);
 }
 
 } // namespace troupe::commands

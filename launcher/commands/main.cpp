@@ -157,7 +157,9 @@ int main(int argc, char** argv) {
   add_json(*up_app, json);
   up_app->callback([&] { chosen = [&] { return cluster_up(settings, foreground, json); }; });
   const auto add_name = [&](CLI::App& to) {
-    to.add_option("name", cluster.which, "Name, address or session of the cluster; may be left out for the only one");
+    // One option for both ways to say it, so that they cannot differ.
+    to.add_option("name,--cluster", cluster.which,
+                  "Name, address or session of the cluster; may be left out for the only one");
     to.add_option("--master,--address", cluster.settings.master, "Address of a driver")->type_name("HOST:PORT");
     add_config_file(to, cluster.settings, "Settings from a YAML file", false);
     add_conf(to, cluster.settings);

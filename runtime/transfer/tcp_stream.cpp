@@ -23,6 +23,11 @@ error gone(const char* what, int code) {
   return make_error(ec::unreachable, std::string{what} + ": " + std::strerror(code));
 }
 
+error not_connected(int code) {
+  if (code == ECONNREFUSED) return make_error(ec::unreachable, "nobody listens there");
+  return gone("cannot connect", code);
+}
+
 error lost(const char* why) { return make_error(ec::io, std::string{"the connection was lost: "} + why); }
 
 } // namespace
@@ -58,7 +63,7 @@ result<tcp_stream> tcp_stream::connect(const std::string& host, std::uint16_t po
     ::setsockopt(stream.fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     if (::connect(stream.fd_, a->ai_addr, a->ai_addrlen) != 0) {
       if (errno != EINPROGRESS) {
-        last = gone("cannot connect", errno);
+        last = not_connected(errno);
         continue;
       }
       if (auto ready = stream.wait(POLLOUT, timeout, stop); !ready) {
@@ -70,7 +75,7 @@ result<tcp_stream> tcp_stream::connect(const std::string& host, std::uint16_t po
       socklen_t size = sizeof code;
       ::getsockopt(stream.fd_, SOL_SOCKET, SO_ERROR, &code, &size);
       if (code != 0) {
-        last = gone("cannot connect", code);
+        last = not_connected(code);
         continue;
       }
     }

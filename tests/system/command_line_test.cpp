@@ -111,6 +111,20 @@ protected:
     return seen && found.size() > 1 ? found[1].str() : std::string{};
   }
 
+  /// A node file for an executor of the cluster with that status.
+  std::string executor_file(const std::string& status) const {
+    const auto address = found_in(status, R"re("address": "([^"]+)")re");
+    return written("node.yaml",
+                   "node: {role: executor, driver: '" + address + "'}\ntroupe: {executor: {cores: 1, memory: 1g}}\n");
+  }
+
+  /// The first group of the pattern's first match.
+  static std::string found_in(const std::string& text, const std::string& pattern) {
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(text, found, std::regex{pattern})) << pattern << " is not in:\n" << text;
+    return found.size() > 1 ? found[1].str() : std::string{};
+  }
+
 private:
   testing::temporary_directory scratch_;
 };
@@ -155,6 +169,10 @@ TEST_F(command_line, exit_codes_say_what_went_wrong) {
   const auto nobody = run({"jobs", "--master=127.0.0.1:1", "--conf", "troupe.security.secret-file=" + secret()});
   EXPECT_EQ(nobody.code, 4) << nobody.output;
   EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1"));
+  const auto unknown = run({"jobs", "--master=no-such-host.invalid:1", "--conf", "troupe.security.insecure=true",
+                            "--conf", "troupe.security.secret-file=" + secret()});
+  EXPECT_EQ(unknown.code, 4) << unknown.output;
+  EXPECT_THAT(unknown.output, HasSubstr("the host name cannot be resolved"));
 }
 
 TEST_F(command_line, ctrl_c_ends_a_job_and_all_that_it_started) {
@@ -296,6 +314,111 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   const auto down = run({"cluster", "down"});
   EXPECT_EQ(down.code, 0) << down.output;
   EXPECT_EQ(run({"cluster", "status"}).code, 4);
+}
+
+TEST_F(command_line, a_driver_that_is_stopped_is_waited_for_until_the_request_time_out_is_over) {
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
+  const auto status = run({"cluster", "status", "--json"}).printed;
+  const auto driver = std::stoi(found_in(status, R"("pid": (\d+),\s+"secret-file")"));
+  const auto node = executor_file(status);
+  // CAF gives a handshake up at its next heartbeat: here there are several before the driver goes on.
+  const std::string often = "troupe.executor.heartbeat-interval=50ms";
+  ASSERT_EQ(::kill(driver, SIGSTOP), 0);
+  const auto late = run({"jobs", "--conf", often, "--conf", "troupe.driver.request-timeout=300ms"});
+  EXPECT_EQ(late.code, 4) << late.output;
+  EXPECT_THAT(late.output, HasSubstr("no answer came within 300ms (troupe.driver.request-timeout)"));
+  auto called_off = started({"node", "--config-file=" + node, "--conf", often});
+  auto executor = started({"node", "--config-file=" + node, "--conf", often});
+  auto jobs = started({"jobs", "--conf", often});
+  EXPECT_FALSE(jobs->wait(std::chrono::milliseconds{500})) << jobs->output();
+  const auto logs = [&] {
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator{directory() + "/troupe"})
+      count += fs::exists(entry.path() / "executor.log");
+    return count;
+  };
+  EXPECT_TRUE(testing::wait_until([&] { return logs() == 2; }));
+  EXPECT_FALSE(executor->wait(std::chrono::milliseconds{0})) << executor->output();
+  called_off->kill(SIGINT);
+  EXPECT_EQ(end_of(*called_off).code, 0) << called_off->output();
+  ASSERT_EQ(::kill(driver, SIGCONT), 0);
+  EXPECT_EQ(end_of(*jobs).code, 0) << jobs->output();
+  EXPECT_THAT(jobs->printed(), HasSubstr("no jobs"));
+  awaited(*executor, "executor (\\d+) cluster");
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+  EXPECT_TRUE(executor->wait().has_value()) << executor->output();
+}
+
+TEST_F(command_line, the_log_of_an_executor_that_has_ended_is_printed_while_its_cluster_runs) {
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
+  const auto status = [] { return run({"cluster", "status", "--json"}).printed; };
+  const auto first = status();
+  // An executor of another origin takes a number, so that later ones are called otherwise than their files.
+  const auto node = executor_file(first);
+  auto guest = started({"node", "--config-file=" + node});
+  EXPECT_EQ(awaited(*guest, "executor (\\d+) cluster"), "3");
+  const auto run_directory = found_in(first, R"re("directory": "([^"]+)")re");
+  const auto kill_executor = [&](const std::string& number) {
+    ASSERT_TRUE(testing::wait_until([&] { return fs::exists(run_directory + "/log-of-executor-" + number); }));
+    const auto listed = "\"executor\": " + number + ",";
+    ASSERT_EQ(::kill(std::stoi(found_in(status(), listed + R"([^}]*?"pid": (\d+))")), SIGKILL), 0);
+    ASSERT_TRUE(testing::wait_until([&] { return status().find(listed) == std::string::npos; }));
+  };
+  for (const std::string number : {"1", "4"}) {
+    kill_executor(number);
+    const auto log = run({"logs", "--executor", number});
+    EXPECT_EQ(log.code, 0) << log.output;
+    EXPECT_THAT(log.printed, HasSubstr("admitted executor=" + number + " "));
+    EXPECT_EQ(run({"logs", "--executor", number, "--stderr"}).code, 0);
+  }
+  EXPECT_THAT(run({"logs", "--executor", "4", "--json"}).printed, HasSubstr("/executor-3.log"));
+
+  guest->kill(SIGINT);
+  EXPECT_EQ(end_of(*guest).code, 0) << guest->output();
+  for (const auto* none : {"3", "99"}) {
+    const auto log = run({"logs", "--executor", none});
+    EXPECT_EQ(log.code, 1) << log.output;
+    EXPECT_THAT(log.output, AllOf(HasSubstr("no executor"), HasSubstr("no log"), HasSubstr("troupe cluster status")));
+  }
+  for (const auto* wrong : {"../secret", "1/../../secret", "/etc/passwd", "-1", "1.", " 1"}) {
+    const auto log = run({"logs", "--executor", wrong});
+    EXPECT_EQ(log.code, 2) << log.output;
+    EXPECT_EQ(log.printed, "");
+  }
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+}
+
+TEST_F(command_line, a_cluster_on_all_interfaces_is_reached_by_its_owner_without_further_settings) {
+  const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml"), "--conf",
+                       "troupe.driver.bind-address=0.0.0.0", "--conf", "troupe.security.insecure=true"});
+  ASSERT_EQ(up.code, 0) << up.output;
+  const auto port = found_in(up.printed, R"(0\.0\.0\.0:(\d+))");
+  for (const std::string place : {"local-cluster", "--master=127.0.0.1:", "--master=0.0.0.0:"}) {
+    const auto status = run({"cluster", "status", place + (place.back() == ':' ? port : "")});
+    EXPECT_EQ(status.code, 0) << place << ": " << status.output;
+    EXPECT_THAT(status.printed, HasSubstr("cluster local-cluster at 127.0.0.1:" + port)) << place;
+  }
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+}
+
+TEST_F(command_line, one_of_several_clusters_is_named_in_the_same_way_everywhere) {
+  for (const std::string name : {"one", "two"}) {
+    const auto up =
+        run({"cluster", "up", "--config-file=" + config("cluster.yaml"), "--conf", "troupe.app.name=" + name});
+    ASSERT_EQ(up.code, 0) << up.output;
+  }
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"jobs"}, {"cluster", "status"}, {"cluster", "down"}}) {
+    const auto unclear = run(words);
+    EXPECT_EQ(unclear.code, 2);
+    EXPECT_THAT(unclear.output, AllOf(HasSubstr("--cluster=NAME"), HasSubstr("one at "), HasSubstr("two at ")));
+  }
+  EXPECT_EQ(run({"jobs", "--cluster=one"}).code, 0);
+  EXPECT_THAT(run({"cluster", "status", "--cluster=one"}).printed, HasSubstr("cluster one at "));
+  EXPECT_THAT(run({"cluster", "status", "two"}).printed, HasSubstr("cluster two at "));
+  EXPECT_EQ(run({"cluster", "down", "one", "--cluster=two"}).code, 2);
+  EXPECT_THAT(run({"cluster", "down", "--cluster=one"}).printed, HasSubstr("cluster one is down"));
+  EXPECT_THAT(run({"cluster", "down", "two"}).printed, HasSubstr("cluster two is down"));
 }
 
 TEST_F(command_line, a_cluster_with_fixed_executors_gives_their_room_to_larger_ones_unless_it_may_not) {

@@ -1,0 +1,93 @@
+#include <troupe/messages/network.hpp>
+
+#include <optional>
+#include <set>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <troupe/runtime/config/amount_text.hpp>
+#include <troupe/runtime/transfer/tcp_stream.hpp>
+
+namespace troupe::detail {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// How often a wait asks whether it is to end.
+constexpr duration slice = std::chrono::milliseconds{100};
+
+#if TROUPE_CAF1
+constexpr auto to_connect = caf::connect_atom_v;
+constexpr auto malformed = caf::sec::malformed_message;
+#else
+constexpr auto to_connect = caf::connect_atom::value;
+constexpr auto malformed = caf::sec::malformed_basp_message;
+#endif
+
+error unreachable(const std::string& host, std::uint16_t port, const std::string& why) {
+  return make_error(ec::unreachable, "cannot connect to " + host + ":" + std::to_string(port) + ": " + why);
+}
+
+std::string no_answer(duration patience) {
+  return "no answer came within " + time_to_string(patience) + " (troupe.driver.request-timeout)";
+}
+
+/// Connects and hangs up. CAF's own connecting does not tell a wrong name from a port where nobody listens, and a host
+/// that leaves it without an answer keeps it, and with it the end of the actor system, for minutes.
+result<void> knock(const std::string& host, std::uint16_t port, duration patience, const std::function<bool()>& stop) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int failed = getaddrinfo(host.c_str(), nullptr, &hints, &found); failed != 0)
+    return unreachable(host, port, std::string{"the host name cannot be resolved: "} + gai_strerror(failed));
+  freeaddrinfo(found);
+  const auto deadline = clock::now() + patience;
+  const auto stream = tcp_stream::connect(host, port, patience, stop);
+  if (stream) return {};
+  if (stream.error().code == ec::cancelled) return stream.error();
+  if (clock::now() >= deadline) return unreachable(host, port, no_answer(patience));
+  return unreachable(host, port, stream.error().message + "; is the driver running?");
+}
+
+} // namespace
+
+result<void> reach(caf::actor_system& system, const std::string& host, std::uint16_t port, duration patience,
+                   const std::function<bool()>& stop) {
+  const auto deadline = clock::now() + patience;
+  if (auto there = knock(host, port, patience, stop); !there) return there;
+  caf::scoped_actor self{system};
+  for (;;) {
+    std::optional<caf::error> failed;
+    // Asked again, the middleman goes on with the handshake that it has begun.
+    ask(self, system.middleman().actor_handle(), slice, to_connect, host, port)
+        .receive([](const caf::node_id&, const caf::strong_actor_ptr&, const std::set<std::string>&) {},
+                 [&](const caf::error& why) { failed = why; });
+    if (!failed) return {};
+    // CAF gives a handshake up at its next heartbeat, however young it is.
+    const bool unanswered = *failed == caf::sec::request_timeout || *failed == caf::sec::connection_timeout;
+    if (!unanswered || clock::now() >= deadline) return not_connected(system, host, port, *failed, patience);
+    if (stop()) return make_error(ec::cancelled, "interrupted");
+  }
+}
+
+error not_connected(caf::actor_system& system, const std::string& host, std::uint16_t port, const caf::error& what,
+                    duration patience) {
+  if (what == caf::sec::connection_timeout || what == caf::sec::request_timeout)
+    return unreachable(host, port,
+                       no_answer(patience) + "; what listens there is a driver that is stopped or overloaded, or none");
+  if (what == caf::sec::cannot_connect_to_node)
+    return unreachable(host, port, "nobody listens there; is the driver running?");
+  for (const auto foreign :
+       {malformed, caf::sec::serializing_basp_payload_failed, caf::sec::no_actor_published_at_port})
+    if (what == foreign) return unreachable(host, port, "what listens there is no Troupe driver");
+  if (what == caf::sec::disconnect_during_handshake)
+    return unreachable(host, port, "what listens there hung up: it is no Troupe driver, or one that is ending");
+  auto why = from_caf_error(system, what);
+  if (why.code != ec::version_mismatch) return unreachable(host, port, why.message);
+  // CAF lists both interfaces, which fills a page.
+  why.message = unreachable(host, port, "a driver of another version of Troupe listens there, or none at all").message;
+  return why;
+}
+
+} // namespace troupe::detail
