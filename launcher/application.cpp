@@ -169,7 +169,8 @@ result<void> application::impl::start_driver(const master_address& master) {
   if (!found) return found.error();
   const auto& secret = *found;
 
-  auto machine = resources_of_machine(s);
+  // A driver whose executors are started elsewhere lends nothing of its own machine.
+  auto machine = opts.by_hand ? result<machine_resources>{machine_resources{}} : resources_of_machine(s);
   if (!machine) return machine.error();
   fake = machine->fake;
   for (const auto& note : machine->notes) log->loggers()("launcher")->info("{}", note);

@@ -25,7 +25,11 @@ public:
   held_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now {};
+      // What is to be ignored, as by nohup, would come here all the same.
+      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&set, signal);
+    }
     pthread_sigmask(SIG_BLOCK, &set, &before_);
     fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   }
@@ -123,6 +127,12 @@ result<std::string> run_in_background(const std::function<int(readiness&)>& body
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return failed_to("make a pair of sockets");
   const held_signals signals;
+  if (signals.fd() < 0) {
+    const auto why = failed_to("wait for signals");
+    close(ends[0]);
+    close(ends[1]);
+    return why;
+  }
   const auto child = fork();
   if (child < 0) {
     const auto why = failed_to("start a process");

@@ -97,7 +97,8 @@ result<executor_start> describe_executor(const node_description& node, const set
 int run_executor_node(const node_description& node, const settings& s, const node_run& how) {
   keeper_options keeping;
   keeping.end_grace = ending_time(s);
-  keeping.stopped_grace = s.get(keys::executor_heartbeat_timeout); // the driver has given it up by then
+  keeping.stopped_grace =
+      s.get(keys::executor_heartbeat_timeout); // as long as a driver waits, unless it is told otherwise
   if (const auto code = keep(keeping)) return *code;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());

@@ -39,9 +39,7 @@ bool is_attempt_below(const fs::path& process, std::string_view directory) {
 
 /// The guard's life. @returns never
 [[noreturn]] void guard(int pipe) {
-  // A group of its own, so that nobody ends it with its starter's; not a session, by which a process that adopts
-  // orphans knows what a command has left.
-  setpgid(0, 0);
+  setsid();
   prctl(PR_SET_NAME, "troupe-guard");
   sigset_t all;
   sigfillset(&all);

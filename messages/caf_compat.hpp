@@ -109,6 +109,17 @@ auto inspect_bytes(Inspector& f, [[maybe_unused]] T& x, [[maybe_unused]] std::st
 #endif
 }
 
+// -- what the middleman is asked and answers
+// -----------------------------------------------------------------------------------------------------
+
+#if TROUPE_CAF1
+inline constexpr auto connect_request = caf::connect_atom_v;
+inline constexpr auto malformed_handshake = caf::sec::malformed_message;
+#else
+inline constexpr auto connect_request = caf::connect_atom::value;
+inline constexpr auto malformed_handshake = caf::sec::malformed_basp_message;
+#endif
+
 // -- typed handles
 // -----------------------------------------------------------------------------------------------------
 

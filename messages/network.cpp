@@ -17,14 +17,6 @@ using clock = std::chrono::steady_clock;
 /// How often a wait asks whether it is to end.
 constexpr duration slice = std::chrono::milliseconds{100};
 
-#if TROUPE_CAF1
-constexpr auto to_connect = caf::connect_atom_v;
-constexpr auto malformed = caf::sec::malformed_message;
-#else
-constexpr auto to_connect = caf::connect_atom::value;
-constexpr auto malformed = caf::sec::malformed_basp_message;
-#endif
-
 error unreachable(const std::string& host, std::uint16_t port, const std::string& why) {
   return make_error(ec::unreachable, "cannot connect to " + host + ":" + std::to_string(port) + ": " + why);
 }
@@ -60,7 +52,7 @@ result<void> reach(caf::actor_system& system, const std::string& host, std::uint
   for (;;) {
     std::optional<caf::error> failed;
     // Asked again, the middleman goes on with the handshake that it has begun.
-    ask(self, system.middleman().actor_handle(), slice, to_connect, host, port)
+    ask(self, system.middleman().actor_handle(), slice, connect_request, host, port)
         .receive([](const caf::node_id&, const caf::strong_actor_ptr&, const std::set<std::string>&) {},
                  [&](const caf::error& why) { failed = why; });
     if (!failed) return {};
@@ -79,7 +71,7 @@ error not_connected(caf::actor_system& system, const std::string& host, std::uin
   if (what == caf::sec::cannot_connect_to_node)
     return unreachable(host, port, "nobody listens there; is the driver running?");
   for (const auto foreign :
-       {malformed, caf::sec::serializing_basp_payload_failed, caf::sec::no_actor_published_at_port})
+       {malformed_handshake, caf::sec::serializing_basp_payload_failed, caf::sec::no_actor_published_at_port})
     if (what == foreign) return unreachable(host, port, "what listens there is no Troupe driver");
   if (what == caf::sec::disconnect_during_handshake)
     return unreachable(host, port, "what listens there hung up: it is no Troupe driver, or one that is ending");

@@ -1,6 +1,5 @@
 // The command line of `troupe`.
 
-#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <iostream>
@@ -71,6 +70,14 @@ void add_cluster(CLI::App& app, cluster_flags& flags) {
   add_config_file(app, flags.settings, "Settings from a YAML file", false);
   add_conf(app, flags.settings);
   add_json(app, flags.json);
+}
+
+/// A full disk, say: whoever reads the output later must not take it for the whole.
+int finish(int code) {
+  std::cout.flush();
+  if (std::cout) return code;
+  std::cerr << "troupe: standard output could not be written\n";
+  return code == 0 ? 1 : code;
 }
 
 } // namespace
@@ -199,16 +206,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e, std::cout, std::cerr) == 0 ? 0 : 2;
+    return finish(app.exit(e, std::cout, std::cerr) == 0 ? 0 : 2);
   }
-  if (!chosen) {
-    std::cout << app.help();
-    return 2;
-  }
-  const int code = chosen();
-  std::cout.flush();
-  if (std::cout) return code;
-  // A full disk, say: whoever reads the output later must not take it for the whole.
-  std::cerr << "troupe: cannot write to standard output: " << std::strerror(errno) << '\n';
-  return code == 0 ? 1 : code;
+  if (chosen) return finish(chosen());
+  std::cout << app.help();
+  return finish(2);
 }

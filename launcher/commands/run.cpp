@@ -8,14 +8,15 @@
 #include <troupe/launcher/commands/json_output.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/interruption.hpp>
+#include <troupe/launcher/kept_session.hpp>
 #include <troupe/launcher/progress_display.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_guard.hpp>
+#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/master.hpp>
-#include <troupe/runtime/execution/process_tree.hpp>
 
 namespace troupe::commands {
 namespace {
@@ -49,10 +50,17 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   auto job = load_job(job_file, static_cast<std::uint32_t>(s.get(keys::task_max_failures)));
   if (!job) return complain(job.error());
 
-  std::optional<orphan_adoption> adoption;
-  if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master))
-    adoption.emplace(); // the commands are this process's own
-  session_guard guard;
+  std::optional<session_guard> guard;
+  if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {
+    // The commands are this process's own.
+    const auto clear_up = [&s] {
+      run_directory::sweep(run_directory::base_of(s.get(keys::run_directory)));
+      if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
+    };
+    if (const auto code = run_below_keeper(ending_time(s) + std::chrono::milliseconds{450}, clear_up)) return *code;
+  } else {
+    guard.emplace();
+  }
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
   application::options opts;
@@ -61,7 +69,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  guard.watch((*app)->directory(), (*app)->storage_directory());
+  if (guard) guard->watch((*app)->directory(), (*app)->storage_directory());
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 

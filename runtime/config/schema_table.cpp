@@ -92,7 +92,8 @@ constexpr setting_schema entries[] = {
     time(keys::executor_heartbeat_interval, "1s", 10 * ns_per_ms, all,
          "How often driver and executor tell each other that they live."),
     time(keys::executor_heartbeat_timeout, "10s", 20 * ns_per_ms, all,
-         "Silence after which the driver declares an executor lost."),
+         "Silence after which the driver declares an executor lost, and time for which an executor of `troupe node` "
+         "may be stopped before it is ended."),
     memory(keys::executor_memory, "1g", mib, all, "Memory of an executor of the default profile."),
     memory(keys::executor_memory_overhead, "0", 0, all,
            "Memory beside troupe.executor.memory that an executor of the default profile is granted."),

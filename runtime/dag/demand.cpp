@@ -34,7 +34,7 @@ bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) co
 std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const {
   const auto nearest = pool_.nearest(d);
   // Where the resources are there, more of them are no help.
-  if (nearest && nearest->lacks.empty() && !pool_.demand_of(d).build_id.empty())
+  if (nearest && nearest->lacks.empty() && nearest->wrong_program)
     return "; start one from the very program that submitted the job, by its own --config-file";
   return "; " + answer.sentence;
 }

@@ -55,7 +55,8 @@ int device_mask::ordinal_of(std::string_view address) const noexcept {
 }
 
 bool device_mask::hides(std::string_view address) const {
-  return restricted_ && entry_of(address) && ordinal_of(address) < 0;
+  const auto entry = entry_of(address);
+  return restricted_ && entry && ordinal_of(*entry) < 0;
 }
 
 result<void> check_visible(const std::vector<std::string>& addresses, const device_mask& mask) {

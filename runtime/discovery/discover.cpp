@@ -98,6 +98,19 @@ discovered_resource from_nvidia_smi(const discovery_request& request, const disc
   return found;
 }
 
+/// What somebody wrote down has to be visible; of what a script finds, as it may look at the whole machine, the rest
+/// goes.
+result<void> keep_visible(const discovery_request& request, const discovery_io& io, discovered_resource& found) {
+  const auto inherited = io.variable(device_mask_variable);
+  const auto mask = device_mask::parse(inherited ? std::optional<std::string_view>{*inherited} : std::nullopt);
+  if (!request.addresses.empty()) return check_visible(found.addresses, mask);
+  const auto hidden = std::erase_if(found.addresses, [&](const auto& address) { return mask.hides(address); });
+  if (hidden > 0)
+    found.notes.push_back("resource " + request.resource + ": " + std::to_string(hidden) + " addresses of " +
+                          found.origin + " are left out, since " + device_mask_variable + " hides them");
+  return {};
+}
+
 result<discovered_resource> look(const discovery_request& request, const discovery_io& io) {
   if (!request.addresses.empty()) return from_list(request);
   if (!request.script.empty()) return from_script(request, io);
@@ -133,9 +146,7 @@ result<discovered_resource> discover(const discovery_request& request, const dis
   if (request.amount && *request.amount <= 0) return discovered_resource{{}, "none", {}};
   auto found = look(request, io);
   if (found && request.resource == resource_names::gpu) {
-    const auto inherited = io.variable(device_mask_variable);
-    const auto mask = device_mask::parse(inherited ? std::optional<std::string_view>{*inherited} : std::nullopt);
-    if (auto visible = check_visible(found->addresses, mask); !visible) return visible.error();
+    if (auto visible = keep_visible(request, io, *found); !visible) return visible.error();
   }
   if (!found || !request.amount) return found;
   auto& addresses = found->addresses;

@@ -44,7 +44,8 @@ struct discovery_io {
 discovery_io system_discovery_io();
 
 /// Looks. An amount of 0 looks nowhere. Of more addresses than needed the first ones are taken, which a note says;
-/// fewer are an error (ec::infeasible) that lists them. A GPU that the inherited CUDA_VISIBLE_DEVICES hides is one too.
+/// fewer are an error (ec::infeasible) that lists them. A listed GPU that the inherited CUDA_VISIBLE_DEVICES
+/// hides is one too; one that a script finds is left out, with a note.
 /// A script that does not exist, fails, takes too long or prints something else is an error that names it, its exit
 /// code and the first line of its standard error. Probing for GPUs asks `nvidia-smi`; without it, or when it fails,
 /// there are none. It finds what the inherited CUDA_VISIBLE_DEVICES leaves visible, under the names that it uses.

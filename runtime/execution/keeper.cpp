@@ -22,6 +22,7 @@ namespace troupe {
 namespace {
 
 constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr auto lateness_that_counts = std::chrono::milliseconds{200};
 /// Where the keeper holds the liveness pipe.
 constexpr int kept_liveness_fd = 3;
 
@@ -49,7 +50,9 @@ void hold_only(int liveness_fd) {
   ::close_range(liveness_fd >= 0 ? kept_liveness_fd + 1 : 3, ~0u, 0);
 }
 
-int end_as(int status) {
+} // namespace
+
+int end_like(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   const int signal = WTERMSIG(status);
   const rlimit no_core{0, 0};
@@ -62,6 +65,8 @@ int end_as(int status) {
   ::raise(signal);
   return 128 + signal;
 }
+
+namespace {
 
 int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   ::prctl(PR_SET_NAME, "troupe-keeper");
@@ -112,7 +117,15 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
       }
       timeout = static_cast<int>(std::min<long long>(rest, 1'000'000));
     }
-    if (::poll(fds, 3, timeout) <= 0) continue;
+    const auto began = clock::now();
+    const int ready = ::poll(fds, 3, timeout);
+    // A keeper that was stopped itself, or got no time, does not count that against the executor.
+    const auto late = clock::now() - began - std::chrono::milliseconds{timeout};
+    if (timeout >= 0 && late > lateness_that_counts) {
+      if (deadline) *deadline += late;
+      if (stopped_until) *stopped_until += late;
+    }
+    if (ready <= 0) continue;
     if (fds[0].revents != 0) break;
     signalfd_siginfo info{};
     while (fds[1].revents != 0 && ::read(signal_fd, &info, sizeof info) == sizeof info) {
@@ -135,7 +148,8 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   int status = 0;
   while (::waitpid(executor, &status, 0) < 0 && errno == EINTR) {}
   end_all_descendants();
-  return end_as(status);
+  if (options.clear_up) options.clear_up();
+  return end_like(status);
 }
 
 } // namespace

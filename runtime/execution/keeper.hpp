@@ -2,6 +2,7 @@
 
 /// The parent process of an executor process, which sees to it that nothing of the executor outlives it.
 
+#include <functional>
 #include <optional>
 
 #include <troupe/runtime/time.hpp>
@@ -18,7 +19,11 @@ struct keeper_options {
   /// How long it may be stopped (SIGSTOP) at a stretch: a driver gives up a silent executor, and whether the driver
   /// itself still lives nobody can tell a stopped one. Zero: for ever.
   duration stopped_grace = duration::zero();
+  std::function<void()> clear_up = {}; ///< what the keeper does when nothing of the executor is left
 };
+
+/// Ends this process as the child did whose `waitpid` status this is: by its signal, or gives its exit code.
+int end_like(int status);
 
 /// Forks; to be called at the start of main, before there is any other thread. In the child it returns nothing: that
 /// goes on as the executor, a process group leader and child subreaper that is killed when the keeper is. The parent

@@ -191,24 +191,22 @@ std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
   return killed;
 }
 
-orphan_adoption::orphan_adoption() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
-
-orphan_adoption::~orphan_adoption() {
-  end_all_descendants();
-  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
-}
-
 void end_all_descendants() {
-  for (;;) {
+  for (int rounds_without_end = 0; rounds_without_end < max_rounds; ++rounds_without_end) {
+    bool may_kill = false;
+    bool may_not = false;
     // Killing the children makes their children ours, and so on down to the last.
     for (const auto pid : lists_children() ? adopted_children() : all_processes()) {
       const auto state = state_of(pid);
-      if (state && state->parent == ::getpid()) ::kill(pid, SIGKILL);
+      if (!state || state->parent != ::getpid()) continue;
+      const bool killed = ::kill(pid, SIGKILL) == 0;
+      may_kill = may_kill || killed;
+      may_not = may_not || (!killed && errno == EPERM);
     }
     pid_t ended = 0;
-    do ended = ::waitpid(-1, nullptr, WNOHANG);
-    while (ended > 0);
+    while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) rounds_without_end = 0;
     if (ended < 0 && errno == ECHILD) return;
+    if (may_not && !may_kill) return;
     // The list may miss a child that came while it was read; so it is read again instead of waited for.
     const timespec pause{0, 2'000'000};
     ::nanosleep(&pause, nullptr);

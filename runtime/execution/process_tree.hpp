@@ -21,19 +21,8 @@ inline constexpr std::string_view attempt_variable = "TROUPE_ATTEMPT";
 /// @returns how many it killed
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone);
 
-/// While it lives this process adopts what its commands have left behind, so that `end_left_behind` finds also what has
-/// no mark any more; its end kills all descendants that are left. For a program whose only children are commands, made
-/// before there is any other thread and outliving them all. (Executors of their own process are adopters by `keep`.)
-class orphan_adoption {
-public:
-  orphan_adoption();
-  ~orphan_adoption();
-  orphan_adoption(const orphan_adoption&) = delete;
-  orphan_adoption& operator=(const orphan_adoption&) = delete;
-};
-
-/// Kills all descendants of this process, a child subreaper, until none is left. Single-threaded callers only: it
-/// takes the end of every child.
+/// Kills all descendants of this process, a child subreaper, until none is left, or none that it may and can kill (one
+/// that runs as another user, or hangs in the kernel). Single-threaded callers only: it takes the end of every child.
 void end_all_descendants();
 
 } // namespace troupe

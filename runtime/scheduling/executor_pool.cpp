@@ -286,7 +286,10 @@ std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_ind
   for (const auto& [id, e] : by_id_) {
     const auto& record = *executors_[e];
     if (record.status != executor_record::state::active) continue;
-    nearest_executor candidate{e, shortfalls(record.info.capacity, *what.content), {}};
+    nearest_executor candidate{e, shortfalls(record.info.capacity, *what.content), {}, false};
+    candidate.wrong_program =
+        record.barred.contains(d) ||
+        (!what.build_id.empty() && (!record.info.native || record.info.build_id != what.build_id));
     if (!what.build_id.empty() && !record.info.native)
       candidate.other = "runs commands only";
     else if (!what.build_id.empty() && record.info.build_id != what.build_id)

@@ -147,6 +147,7 @@ public:
     executor_index executor;
     std::vector<shortfall> lacks;
     std::string other;
+    bool wrong_program = false; ///< it runs commands only, or another build
   };
   std::optional<nearest_executor> nearest(demand_index d) const;
 

@@ -76,6 +76,11 @@ TEST(discovery, what_the_inherited_mask_hides_is_not_given_out) {
   EXPECT_THAT(machine.find({"gpu", {}, {"5", "0"}, {}}).error().message,
               HasSubstr("gpu address \"0\" is hidden here by CUDA_VISIBLE_DEVICES=5,6"));
   EXPECT_TRUE(machine.find({"fpga", {}, {"0"}, {}})) << "no GPU";
+  machine.programs.insert(
+      {"/opt/find", program_output{0, R"({"name": "gpu", "addresses": ["0", "5", "6", "7"]})", ""}});
+  const auto by_script = machine.find(scripted("gpu", 2)).value();
+  EXPECT_EQ(by_script.addresses, (std::vector<std::string>{"5", "6"}));
+  EXPECT_THAT(by_script.notes, ElementsAre(HasSubstr("2 addresses of /opt/find are left out")));
 }
 
 TEST(discovery, an_amount_of_zero_looks_nowhere) {

@@ -158,8 +158,11 @@ TEST_F(keeper_test, an_executor_that_goes_on_in_time_is_left_alone) {
         return 37;
       },
       deadline, deadline, std::chrono::seconds{1});
-  ::kill(executor(), SIGSTOP);
-  ::kill(executor(), SIGCONT);
+  const auto stopped = executor();
+  ::kill(stopped, SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return state_of(stopped) == 'T'; }));
+  ::poll(nullptr, 0, 100); // the keeper hears of it
+  ::kill(stopped, SIGCONT);
   const auto s = status();
   ASSERT_TRUE(WIFEXITED(s));
   EXPECT_EQ(WEXITSTATUS(s), 37);

@@ -214,7 +214,8 @@ TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
   const auto file = written("slow.yaml", "cluster:\n  hosts: [{name: here, cores: 2, memory: 2g}]\n"
                                          "  profiles:\n    p: {executor: {cores: 1, memory: 1g}, task: {cpus: 1}}\n"
                                          "  executors: [{profile: p, count: 1}]\n"
-                                         "troupe: {executor.bind-address: 192.0.2.1, security.insecure: true}\n");
+                                         "troupe: {executor.bind-address: 192.0.2.1, security.insecure: true, "
+                                         "shutdown.grace: 60s}\n");
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     auto up = started({"cluster", "up", "--config-file=" + file});
     ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).size() > 1; })) << up->output();
@@ -230,6 +231,9 @@ TEST_F(command_line, what_a_command_leaves_behind_ends_with_it_however_well_it_h
   const auto job = [&](const std::string& then) {
     return written("hides.yaml", "name: hides\nstages:\n  hide: {run: [sh, -c, \"" + hidden + " " + then + "\"]}\n");
   };
+  const auto none_left = [&] {
+    return testing::wait_until([&] { return testing::processes_of(directory()).empty(); }, std::chrono::seconds{5});
+  };
   for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
     const auto done = run({"run", job("sleep 0.1"), std::string{"--master="} + master});
     EXPECT_EQ(done.code, 0) << done.output;
@@ -242,16 +246,32 @@ TEST_F(command_line, what_a_command_leaves_behind_ends_with_it_however_well_it_h
     EXPECT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/runs"); })) << interrupted->output();
     interrupted->kill(SIGINT);
     EXPECT_EQ(interrupted->wait(promised_after_ctrl_c), 130) << interrupted->output();
-    EXPECT_THAT(testing::processes_of(directory()), ::testing::IsEmpty()) << master;
+    EXPECT_TRUE(none_left()) << master;
+    fs::remove(directory() + "/runs");
+    auto shot = started({"run", job(": >" + directory() + "/runs; sleep 1000"), std::string{"--master="} + master});
+    EXPECT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/runs"); })) << shot->output();
+    shot->kill(SIGKILL);
+    EXPECT_TRUE(none_left()) << master << ", after kill -9";
     fs::remove(directory() + "/runs");
   }
 }
 
+TEST_F(command_line, what_it_has_not_started_is_left_alone) {
+  program_process shell{{"sh", "-c", "sleep 1000 & echo $!; exec \"$1\" run \"$2\" --master='local[2]'", "sh",
+                         TROUPE_PROGRAM, config("reads.yaml")}};
+  EXPECT_EQ(shell.wait(), 0) << shell.output();
+  const auto sleeper = std::stoi(shell.printed());
+  EXPECT_TRUE(testing::is_alive(sleeper));
+  ::kill(sleeper, SIGKILL);
+}
+
 TEST_F(command_line, output_that_cannot_be_written_is_no_success) {
-  program_process full{{"sh", "-c", "exec \"$1\" config show >/dev/full", "sh", TROUPE_PROGRAM}};
-  const auto end = end_of(full);
-  EXPECT_EQ(end.code, 1);
-  EXPECT_THAT(end.output, HasSubstr("cannot write to standard output"));
+  for (const auto* words : {"config show", "--help"}) {
+    program_process full{{"sh", "-c", "exec \"$1\" " + std::string{words} + " >/dev/full", "sh", TROUPE_PROGRAM}};
+    const auto end = end_of(full);
+    EXPECT_EQ(end.code, 1) << words;
+    EXPECT_THAT(end.output, HasSubstr("standard output could not be written"));
+  }
 }
 
 TEST_F(command_line, kill_9_leaves_neither_processes_nor_files) {

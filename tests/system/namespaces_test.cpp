@@ -118,7 +118,7 @@ TEST(hosts_of_a_network, one_with_another_secret_is_refused_by_name) {
   const auto code = stranger.wait();
   ASSERT_TRUE(code.has_value()) << "it was taken in";
   EXPECT_NE(*code, 0);
-  EXPECT_THAT(stranger.output(), HasSubstr("secret"));
+  EXPECT_THAT(stranger.output(), HasSubstr("does not know this secret"));
   for (const auto* point : three_points) hosts.meeting.open(point);
   EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
