@@ -211,6 +211,55 @@ bool carving::may_help(const carved_executor& executor, std::size_t host) const 
   return std::any_of(custom.begin(), custom.end(), [](const auto& entry) { return !entry.second.addresses.empty(); });
 }
 
+std::string carving::lack_for(const resource_profile& shape, std::uint32_t count) const {
+  const auto room = room_for(shape);
+  if (room >= count) return {};
+  if (const auto possible = check(shape); !possible.feasible)
+    return (count == 1 ? "fits no host: " : "fit no host: ") + possible.sentence;
+  const std::string need = count == 1 ? "needs " : "need ";
+  const auto wants = wants_of(shape);
+  for (const auto& w : wants) {
+    std::int64_t needed = 0;
+    if (__builtin_mul_overflow(w.amount, std::int64_t{count}, &needed))
+      needed = std::numeric_limits<std::int64_t>::max();
+    const auto free = amount_on_all(w.resource, true);
+    if (needed <= free) continue;
+    const auto all = amount_on_all(w.resource, false);
+    return need + want_text({w.resource, needed}) + (hosts_.size() == 1 ? ", the host has " : ", the hosts have ") +
+           number_text(w.resource, all) +
+           (free < all ? ", of which others take " + number_text(w.resource, all - free) : "") +
+           " (missing: " + want_text({w.resource, needed - free}) + ")";
+  }
+  return need + list_text(wants) + (count == 1 ? "" : " each") + " on one host, and " +
+         (room == 0 ? "none has all of that left" : "there is room for " + std::to_string(room) + " only");
+}
+
+/// An address that several hosts of one machine list is counted once.
+std::int64_t carving::amount_on_all(const std::string& resource, bool only_free) const {
+  std::int64_t sum = 0;
+  std::set<std::pair<std::size_t, std::string>> devices; // machine, address
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const auto& state = states_[i];
+    auto here = amount_on(hosts_[i], resource);
+    const auto custom = hosts_[i].custom.find(resource);
+    if (custom != hosts_[i].custom.end() && !custom->second.addresses.empty()) {
+      here = 0;
+      for (const auto& address : custom->second.addresses)
+        if (!(only_free && lent_devices_[state.machine].contains({resource, address})))
+          here += devices.emplace(state.machine, address).second ? 1 : 0;
+    } else if (only_free) {
+      if (resource == resource_names::cores)
+        here = state.cores;
+      else if (resource == resource_names::memory)
+        here = state.memory;
+      else if (custom != hosts_[i].custom.end())
+        here = state.counted.at(resource);
+    }
+    if (__builtin_add_overflow(sum, here, &sum)) return std::numeric_limits<std::int64_t>::max();
+  }
+  return sum;
+}
+
 feasibility carving::check(const resource_profile& shape) const {
   const auto wants = wants_of(shape);
   // The host that lacks least, in case every amount exists somewhere but never together.

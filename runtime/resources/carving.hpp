@@ -74,6 +74,10 @@ public:
                                         const std::vector<request_id>& leaving,
                                         const std::vector<request_id>& may_go) const;
 
+  /// Why not all of `count` executors of `shape` find room now, as the end of a sentence that begins with them: "need 6
+  /// cores, the hosts have 4 (missing: 2 cores)". Empty when all do.
+  std::string lack_for(const resource_profile& shape, std::uint32_t count) const;
+
   /// Whether an executor of `shape` fits some empty host; else which amount is missing where. The answer is fixed.
   feasibility check(const resource_profile& shape) const;
 
@@ -96,6 +100,7 @@ private:
   std::vector<std::size_t> enough_on(std::size_t host, const resource_profile& shape,
                                      const std::vector<request_id>& may_go, const std::vector<std::size_t>& order);
   bool may_help(const carved_executor& executor, std::size_t host) const;
+  std::int64_t amount_on_all(const std::string& resource, bool only_free) const;
   void lend(const carved_executor& executor);
   void take_back(const carved_executor& executor);
 

@@ -253,6 +253,35 @@ TEST(carving, making_way_is_enough_and_nobody_goes_in_vain) {
   EXPECT_GT(asked, 50);
 }
 
+TEST(carving, says_what_is_missing_for_so_many) {
+  auto c = two_hosts();
+  EXPECT_EQ(c.lack_for(shape(2, gib), 4), "");
+  EXPECT_EQ(c.lack_for(shape(2, gib), 5), "need 10 cores, the hosts have 8 (missing: 2 cores)");
+  EXPECT_EQ(c.lack_for(shape(1, 3 * gib), 6), "need 18g of memory, the hosts have 16g (missing: 2g of memory)");
+  EXPECT_EQ(c.lack_for(shape(1, 5 * gib), 3),
+            "need 1 core, 5g of memory each on one host, and there is room for 2 only");
+  EXPECT_EQ(c.lack_for(shape(5, gib), 2), "fit no host: no host has 5 cores: the largest of 2 hosts has 4 "
+                                          "(troupe.master = local-cluster[2,4,8g])");
+  EXPECT_THAT(c.lack_for(shape(1, 1), std::numeric_limits<std::uint32_t>::max()), HasSubstr("need 4294967295 cores"));
+  for (std::uint64_t id = 1; id <= 2; ++id) ASSERT_TRUE(c.place(request_id{id}, shape(3, gib)));
+  EXPECT_EQ(c.lack_for(shape(3, gib), 1), "needs 3 cores, the hosts have 8, of which others take 6 (missing: 1 core)");
+  EXPECT_EQ(c.lack_for(shape(2, gib), 1), "needs 2 cores, 1g of memory on one host, and none has all of that left");
+}
+
+TEST(carving, says_which_addresses_are_missing_for_so_many) {
+  auto a = host("a", 8, 8 * gib, {{"gpu", numbered(2)}, {"license", {3, {}}}});
+  auto b = host("b", 8, 8 * gib, {{"gpu", numbered(2)}});
+  a.machine = b.machine = "here";
+  carving c{{a, b}, ""};
+  EXPECT_EQ(c.lack_for(shape(1, gib, 1), 3), "need gpu 3, the hosts have 2 (missing: gpu 1)") << "the same two devices";
+  ASSERT_TRUE(c.place(request_id{1}, shape(1, gib, 1)));
+  EXPECT_EQ(c.lack_for(shape(1, gib, 1), 2), "need gpu 2, the hosts have 2, of which others take 1 (missing: gpu 1)");
+  auto p = shape(1, gib);
+  p.executor["license"].amount = 2;
+  ASSERT_TRUE(c.place(request_id{2}, p));
+  EXPECT_EQ(c.lack_for(p, 1), "needs license 2, the hosts have 3, of which others take 2 (missing: license 1)");
+}
+
 TEST(carving, never_oversubscribes_and_room_is_what_place_grants) {
   std::mt19937_64 random{42};
   const auto between = [&](std::int64_t low, std::int64_t high) {
