@@ -32,11 +32,17 @@ struct allocator_state {
   bool stopping = false;
   std::vector<caf::typed_response_promise<boxed<acknowledged>>> stop_promises;
 
-  /// Room as it is when the effects so far have been carried out: they are, before the backend is asked.
+  /// Answers as they are when the effects so far have been carried out: they are, before the backend is asked.
   allocation_policy::room_function room_after(allocator_pointer self, effects::allocation_list& out) {
     return [this, self, &out](const executor_shape& shape) {
       dispatch(self, out);
       return config.backend->room_for(shape);
+    };
+  }
+  allocation_policy::way_function way_after(allocator_pointer self, effects::allocation_list& out) {
+    return [this, self, &out](const way_question& question) {
+      dispatch(self, out);
+      return config.backend->who_makes_way(question);
     };
   }
 
@@ -116,7 +122,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
         auto& s = state_of(self);
         if (!s.admitted->passes(self) || s.stopping) return;
         effects::allocation_list more;
-        s.policy->on_load(*report, now_of(self), s.room_after(self, more), more);
+        s.policy->on_load(*report, now_of(self), s.room_after(self, more), s.way_after(self, more), more);
         s.dispatch(self, more);
       },
       [self](const boxed<feasibility_query>& query) -> caf::result<boxed<feasibility_answer>> {

@@ -172,4 +172,9 @@ std::uint32_t process_backend::room_for(const executor_shape& shape) {
   return carving_.room_for(shape.profile);
 }
 
+std::optional<std::vector<request_id>> process_backend::who_makes_way(const way_question& question) {
+  reap();
+  return carving_.who_makes_way(question.shape.profile, question.count, question.leaving, question.may_go);
+}
+
 } // namespace troupe

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <future>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ public:
   std::vector<launch_status> snapshot() override;
   feasibility check(const executor_shape& shape) override;
   std::uint32_t room_for(const executor_shape& shape) override;
+  std::optional<std::vector<request_id>> who_makes_way(const way_question& question) override;
 
 private:
   struct child {

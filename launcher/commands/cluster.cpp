@@ -10,6 +10,7 @@
 #include <troupe/launcher/node.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
+#include <troupe/runtime/config/profile_settings.hpp>
 
 namespace troupe::commands {
 namespace {
@@ -49,6 +50,11 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   const auto file = absolute(flags.config_file);
   auto description = read_cluster(loaded->documents.front(), std::filesystem::path{file}.parent_path().string());
   if (!description) return complain(description.error());
+  // Before anything is started, since waiting for them would not help.
+  const auto defaults = default_profile(loaded->effective);
+  if (!defaults) return complain(defaults.error());
+  if (auto fit = check_room(*description, *defaults, loaded->documents.front().file); !fit)
+    return complain(fit.error());
   std::size_t standing = 0;
   for (const auto& e : description->executors) standing += e.count;
   driver_session_options options;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,16 @@ struct feasibility {
   bool operator==(const feasibility&) const = default;
 };
 
+/// Executors that find no room, and who could go for them.
+struct way_question {
+  executor_shape shape;
+  std::uint32_t count = 0;         ///< so many of it are wanted
+  std::vector<request_id> leaving; ///< these go in any case: their room is on its way
+  std::vector<request_id> may_go;  ///< each once, none of `leaving`; who comes first would rather go
+
+  bool operator==(const way_question&) const = default;
+};
+
 /// Starts and stops executors: the one seam between the allocator and a cluster. Called from the allocator actor;
 /// implementations do not block and report through `snapshot`.
 class executor_backend {
@@ -95,6 +106,9 @@ public:
   virtual feasibility check(const executor_shape& shape) = 0;
   /// How many more executors of this shape there is room for now.
   virtual std::uint32_t room_for(const executor_shape& shape) = 0;
+  /// Those of `may_go` that have to go so that as many as possible of those that are wanted find room; nothing where
+  /// the backend knows no hosts: then one goes for each that is wanted.
+  virtual std::optional<std::vector<request_id>> who_makes_way(const way_question&) { return std::nullopt; }
 };
 
 } // namespace troupe

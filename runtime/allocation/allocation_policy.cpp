@@ -1,7 +1,6 @@
 #include <troupe/runtime/allocation/allocation_policy.hpp>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <troupe/runtime/resources/capacity.hpp>
@@ -45,10 +44,17 @@ void allocation_policy::start(shape_record& shape, std::uint32_t n, bool fixed, 
 }
 
 void allocation_policy::on_start(time_point now, const room_function& room, effects::allocation_list& out) {
-  for (auto& [id, shape] : shapes_) {
-    start(shape, std::min(shape.fixed, room(shape.shape)), true, now, out);
+  // In the order of the list, as a cluster file is checked.
+  for (const auto& f : options_.fixed) {
+    start(shapes_.at(f.shape.shape), std::min(f.count, room(f.shape)), true, now, out);
     out.push_back(effects::converge{wanted()});
   }
+}
+
+/// Its executor is to end, and keeps its room until the backend says that it is gone.
+allocation_policy::request_map::iterator allocation_policy::drop(request_map::iterator it) {
+  leaving_.insert(it->first);
+  return requests_.erase(it);
 }
 
 /// Learns which requests have become executors, and which of those are gone.
@@ -64,7 +70,7 @@ void allocation_policy::read_present(const load_report& report, effects::allocat
       }
     } else if (r.state != request_state::starting) {
       // It was admitted once and is gone now: no longer wanted under this number.
-      it = requests_.erase(it);
+      it = drop(it);
       changed = true;
       continue;
     }
@@ -96,7 +102,7 @@ std::vector<idle_executor> allocation_policy::read_idle(const load_report& repor
         r.state = request_state::parked;
         changed = true;
       } else if (!idle.serving) {
-        requests_.erase(it);
+        drop(it);
         changed = true;
       }
       continue;
@@ -121,8 +127,46 @@ void allocation_policy::ask_release(const idle_executor& idle, time_point now, e
   out.push_back(effects::ask_release{idle.executor});
 }
 
+/// Where there is no room, what is idle for other shapes makes way, and what only serves output is parked: on a host
+/// where the fewest have to, and no more than are missing when those that leave already have gone.
+/// @param beyond_limit so many are missing because of `max_executors`, which any executor makes way for
+void allocation_policy::make_way(const shape_load& load, std::uint32_t short_of, std::uint32_t beyond_limit,
+                                 std::vector<idle_executor>& reclaimable, time_point now, const way_function& way,
+                                 effects::allocation_list& out) {
+  // A fixed one goes only for what could never run beside it; it comes back when there is room.
+  const auto may_go = [&](const idle_executor& idle) {
+    const auto& r = requests_.at(idle.request);
+    return r.shape != load.shape && (!r.fixed || load.satisfied_by_none);
+  };
+  const auto release = [&](std::vector<idle_executor>::iterator it) {
+    if (it == reclaimable.end()) return;
+    ask_release(*it, now, out);
+    reclaimable.erase(it);
+  };
+  way_question question{shapes_.at(load.shape).shape, short_of, {leaving_.begin(), leaving_.end()}, {}};
+  for (const auto& [executor, asked] : asked_) question.leaving.push_back(asked.request);
+  for (const auto& idle : reclaimable)
+    if (may_go(idle)) question.may_go.push_back(idle.request);
+  auto least = beyond_limit;
+  auto going = asked_.size();
+  if (const auto chosen = way(question)) {
+    for (const auto id : *chosen)
+      release(std::find_if(reclaimable.begin(), reclaimable.end(),
+                           [&](const idle_executor& idle) { return idle.request == id; }));
+    going = asked_.size();
+  } else {
+    least = short_of;
+    going = question.leaving.size();
+  }
+  for (; going < least; ++going) {
+    const auto other = std::find_if(reclaimable.begin(), reclaimable.end(), may_go);
+    if (other == reclaimable.end()) break;
+    release(other);
+  }
+}
+
 void allocation_policy::on_load(const load_report& report, time_point now, const room_function& room,
-                                effects::allocation_list& out) {
+                                const way_function& way, effects::allocation_list& out) {
   if (report.number <= last_report_) return;
   last_report_ = report.number;
   for (const auto& s : report.new_shapes) shapes_.try_emplace(s.shape, shape_record{s, 0, 0, {}});
@@ -143,20 +187,8 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
       start(shape, n, false, now, out);
       out.push_back(effects::converge{wanted()});
     }
-    // Where there is no room, what is idle for other shapes makes way, and what only serves output is parked; no more
-    // of it than is missing when those that were asked before have gone.
     const auto short_of = missing - n;
-    const auto going = static_cast<std::uint32_t>(asked_.size());
-    for (auto more = short_of > going ? short_of - going : 0; more > 0; --more) {
-      const auto other = std::find_if(reclaimable.begin(), reclaimable.end(), [&](const idle_executor& idle) {
-        const auto& r = requests_.at(idle.request);
-        // A fixed one goes only for what could never run beside it; it comes back when there is room.
-        return r.shape != load.shape && (!r.fixed || load.satisfied_by_none);
-      });
-      if (other == reclaimable.end()) break;
-      ask_release(*other, now, out);
-      reclaimable.erase(other);
-    }
+    if (short_of > 0) make_way(load, short_of, missing > allowed ? missing - allowed : 0, reclaimable, now, way, out);
     way_is_made = way_is_made || (load.satisfied_by_none && short_of > 0);
   }
   // What a fixed executor left must not go back to it while it is too little for whom it left: they would take turns
@@ -194,7 +226,7 @@ void allocation_policy::launch_failed(request_id id, launch_status status, time_
   shape.not_before = now + options_.retry_pause * (1 << (shape.failures - 1));
   status.shape = it->second.shape;
   out.push_back(effects::report_launch_failure{std::move(status)});
-  requests_.erase(it);
+  drop(it);
 }
 
 void allocation_policy::on_snapshot(const std::vector<launch_status>& statuses, time_point now,
@@ -214,6 +246,10 @@ void allocation_policy::on_snapshot(const std::vector<launch_status>& statuses, 
         id, {id, {}, launch_state::gone, "it did not say hello in time (troupe.dynamic-allocation.launch-timeout)"},
         now, out);
   if (requests_.size() != before) out.push_back(effects::converge{wanted()});
+  std::set<request_id> still_there;
+  for (const auto& s : statuses)
+    if (s.state == launch_state::starting || s.state == launch_state::running) still_there.insert(s.request);
+  std::erase_if(leaving_, [&](request_id id) { return !still_there.contains(id); });
 }
 
 void allocation_policy::on_release_answer(executor_id executor, bool granted, bool serving,
@@ -226,7 +262,7 @@ void allocation_policy::on_release_answer(executor_id executor, bool granted, bo
   if (serving)
     it->second.state = request_state::parked;
   else
-    requests_.erase(it);
+    drop(it);
   out.push_back(effects::converge{wanted()});
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -67,13 +68,16 @@ public:
   /// How many more executors of a shape there is room for, once the effects appended so far have been carried out;
   /// answered by the backend.
   using room_function = std::function<std::uint32_t(const executor_shape&)>;
+  /// Who has to go for others, in the same way: see `executor_backend::who_makes_way`.
+  using way_function = std::function<std::optional<std::vector<request_id>>(const way_question&)>;
 
   explicit allocation_policy(options opts);
 
   /// Asks for the fixed executors. Once, at the start.
   void on_start(time_point now, const room_function& room, effects::allocation_list& out);
   /// A report that is not newer than the last one is ignored.
-  void on_load(const load_report& report, time_point now, const room_function& room, effects::allocation_list& out);
+  void on_load(const load_report& report, time_point now, const room_function& room, const way_function& way,
+               effects::allocation_list& out);
   /// What the backend sees. @pre every request was wanted once
   void on_snapshot(const std::vector<launch_status>& statuses, time_point now, effects::allocation_list& out);
   void on_release_answer(executor_id executor, bool granted, bool serving, effects::allocation_list& out);
@@ -101,17 +105,24 @@ private:
     time_point not_before{};    ///< of the next launch
   };
 
+  using request_map = std::map<request_id, request>;
+
   void start(shape_record& shape, std::uint32_t count, bool fixed, time_point now, effects::allocation_list& out);
   void read_present(const load_report& report, effects::allocation_list& out);
   std::vector<idle_executor> read_idle(const load_report& report, time_point now, effects::allocation_list& out);
   void ask_release(const idle_executor& idle, time_point now, effects::allocation_list& out);
+  void make_way(const shape_load& load, std::uint32_t short_of, std::uint32_t beyond_limit,
+                std::vector<idle_executor>& reclaimable, time_point now, const way_function& way,
+                effects::allocation_list& out);
+  request_map::iterator drop(request_map::iterator it);
   void launch_failed(request_id id, launch_status status, time_point now, effects::allocation_list& out);
   std::uint32_t count(shape_id shape, request_state state, std::optional<bool> fixed = {}) const;
   std::uint32_t live() const;
 
   options options_;
   std::map<shape_id, shape_record> shapes_;
-  std::map<request_id, request> requests_;
+  request_map requests_;
+  std::set<request_id> leaving_; ///< not wanted any more; the backend may still see them and their room is not free yet
   struct asked_release {
     request_id request;
     time_point since{};

@@ -139,7 +139,7 @@ private:
       total += count;
       if (total > most_executors)
         return yaml_error(file_, child.line, what + ": more than " + std::to_string(most_executors) + " in all");
-      out_.executors.push_back({std::move(*name), std::move(*profile), static_cast<std::uint32_t>(count)});
+      out_.executors.push_back({std::move(*name), std::move(*profile), static_cast<std::uint32_t>(count), child.line});
     }
     return {};
   }
@@ -158,6 +158,27 @@ result<cluster_description> read_cluster(const yaml_document& document, std::str
     return yaml_error(document.file, document.root.line,
                       "the file has no `cluster`; write cluster: {hosts: [{name: left, cores: 4, memory: 8g}]}");
   return cluster_reader{document, directory}.read(*node);
+}
+
+result<void> check_room(const cluster_description& cluster, const resource_profile& defaults, std::string_view file) {
+  carving hosts{cluster.hosts, "cluster.hosts"};
+  request_id request;
+  for (const auto& e : cluster.executors) {
+    const auto shape = complete(e.profile, defaults);
+    if (const auto lack = hosts.lack_for(shape, e.count); !lack.empty()) {
+      auto why =
+          yaml_error(file, e.line,
+                     "cluster.executors: " + std::to_string(e.count) + (e.count == 1 ? " executor" : " executors") +
+                         " of profile " + e.profile_name + " " + lack);
+      why.code = ec::infeasible;
+      return why;
+    }
+    for (std::uint32_t i = 0; i < e.count; ++i) {
+      ++request.value;
+      static_cast<void>(hosts.place(request, shape));
+    }
+  }
+  return {};
 }
 
 cluster_description cluster_of(const local_cluster_master& master,

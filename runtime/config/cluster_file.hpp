@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <troupe/runtime/config/master.hpp>
@@ -31,6 +32,7 @@ struct standing_executors {
   std::string profile_name;
   resource_profile profile; ///< empty: the default profile
   std::uint32_t count = 0;  ///< at least 1
+  int line = 0;             ///< of the entry in its file
 
   bool operator==(const standing_executors&) const = default;
 };
@@ -48,6 +50,10 @@ struct cluster_description {
 /// Reads the `cluster` section; the settings are read by `settings_builder`. `directory` is where relative paths of the
 /// file start. A file without executors that is not elastic could run nothing and is an error.
 result<cluster_description> read_cluster(const yaml_document& document, std::string_view directory);
+
+/// Whether the standing executors find room on the hosts all together, placed in the order of the list. Else
+/// ec::infeasible at the first entry that does not: what is missing where. `defaults` completes their profiles.
+result<void> check_room(const cluster_description& cluster, const resource_profile& defaults, std::string_view file);
 
 /// The hosts of `local-cluster[N,cores,memory]`, without standing executors. `resources` are the machine's own
 /// addresses by name: every host lists them, and each is lent once.

@@ -32,6 +32,10 @@ std::vector<want> wants_of(const resource_profile& shape) {
   return wants;
 }
 
+std::int64_t amount_of(const executor_capacity& capacity, const std::string& resource) {
+  return resource == resource_names::memory ? memory_of(capacity) : capacity.amount_of(resource);
+}
+
 std::int64_t amount_on(const carving_host& host, const std::string& resource) {
   if (resource == resource_names::cores) return host.cores;
   if (resource == resource_names::memory) return host.memory;
@@ -47,6 +51,12 @@ std::string want_text(const want& w) {
   if (w.resource == resource_names::cores) return std::to_string(w.amount) + (w.amount == 1 ? " core" : " cores");
   if (w.resource == resource_names::memory) return memory_to_string(w.amount) + " of memory";
   return w.resource + " " + std::to_string(w.amount);
+}
+
+std::string list_text(const std::vector<want>& wants) {
+  std::string list;
+  for (const auto& w : wants) list += (list.empty() ? "" : ", ") + want_text(w);
+  return list;
 }
 
 /// How the memory adds up, where it has more than one part: people ask for 4g and wonder where 4.5g come from.
@@ -123,6 +133,133 @@ std::uint32_t carving::room_for(const resource_profile& shape) const {
   return room;
 }
 
+std::vector<request_id> carving::who_makes_way(const resource_profile& shape, std::uint32_t count,
+                                               const std::vector<request_id>& leaving,
+                                               const std::vector<request_id>& may_go) const {
+  carving scratch = *this;
+  for (const auto request : leaving) scratch.free(request);
+  std::vector<request_id> all;
+  while (count > 0) {
+    if (const auto place = scratch.find_place(shape)) {
+      scratch.lend(*place);
+      --count;
+      continue;
+    }
+    const auto some = scratch.fewest_for(shape, may_go);
+    if (some.empty()) break;
+    for (const auto request : some) scratch.free(request);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+/// Whose end makes room for one executor on some host; none when nobody's does.
+std::vector<request_id> carving::fewest_for(const resource_profile& shape, const std::vector<request_id>& may_go) {
+  std::vector<std::size_t> best; // indexes into `may_go`, ascending
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < may_go.size(); ++i) {
+      const auto found = lent_.find(may_go[i]);
+      if (found != lent_.end() && found->second && may_help(*found->second, host)) order.push_back(i);
+    }
+    // Those that hold most of it first, for each resource in turn: the fewest where one resource is what is short. The
+    // fewest for several at once would be a search through all sets of executors.
+    for (const auto& w : wants_of(shape)) {
+      const auto held = [&](std::size_t i) { return amount_of(lent_.at(may_go[i])->capacity, w.resource); };
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return held(a) > held(b); });
+      auto some = enough_on(host, shape, may_go, order);
+      if (some.empty()) continue;
+      if (best.empty() || std::tuple{some.size(), some.back()} < std::tuple{best.size(), best.back()})
+        best = std::move(some);
+    }
+  }
+  std::vector<request_id> requests;
+  for (const auto i : best) requests.push_back(may_go[i]);
+  return requests;
+}
+
+/// The first of `order` whose end makes room on this host, less those that are not needed for it, the last in `may_go`
+/// first; none when not even all of them do. Changes nothing in the end.
+std::vector<std::size_t> carving::enough_on(std::size_t host, const resource_profile& shape,
+                                            const std::vector<request_id>& may_go,
+                                            const std::vector<std::size_t>& order) {
+  const auto executor = [&](std::size_t i) -> const carved_executor& { return *lent_.at(may_go[i]); };
+  std::vector<std::size_t> gone;
+  for (const auto i : order) {
+    if (carve(host, shape)) break;
+    take_back(executor(i));
+    gone.push_back(i);
+  }
+  const bool enough = carve(host, shape).has_value();
+  std::sort(gone.begin(), gone.end());
+  std::vector<std::size_t> needed;
+  for (auto it = gone.rbegin(); it != gone.rend(); ++it) {
+    lend(executor(*it));
+    if (!enough || carve(host, shape)) continue;
+    take_back(executor(*it));
+    needed.insert(needed.begin(), *it);
+  }
+  for (const auto i : needed) lend(executor(i));
+  return needed;
+}
+
+/// An executor holds amounts of its own host, and addresses of all hosts of its machine.
+bool carving::may_help(const carved_executor& executor, std::size_t host) const {
+  if (executor.host == host) return true;
+  if (states_[executor.host].machine != states_[host].machine) return false;
+  const auto& custom = executor.capacity.custom;
+  return std::any_of(custom.begin(), custom.end(), [](const auto& entry) { return !entry.second.addresses.empty(); });
+}
+
+std::string carving::lack_for(const resource_profile& shape, std::uint32_t count) const {
+  const auto room = room_for(shape);
+  if (room >= count) return {};
+  if (const auto possible = check(shape); !possible.feasible)
+    return (count == 1 ? "fits no host: " : "fit no host: ") + possible.sentence;
+  const std::string need = count == 1 ? "needs " : "need ";
+  const auto wants = wants_of(shape);
+  for (const auto& w : wants) {
+    std::int64_t needed = 0;
+    if (__builtin_mul_overflow(w.amount, std::int64_t{count}, &needed))
+      needed = std::numeric_limits<std::int64_t>::max();
+    const auto free = amount_on_all(w.resource, true);
+    if (needed <= free) continue;
+    const auto all = amount_on_all(w.resource, false);
+    return need + want_text({w.resource, needed}) + (hosts_.size() == 1 ? ", the host has " : ", the hosts have ") +
+           number_text(w.resource, all) +
+           (free < all ? ", of which others take " + number_text(w.resource, all - free) : "") +
+           " (missing: " + want_text({w.resource, needed - free}) + ")";
+  }
+  return need + list_text(wants) + (count == 1 ? "" : " each") + " on one host, and " +
+         (room == 0 ? "none has all of that left" : "there is room for " + std::to_string(room) + " only");
+}
+
+/// An address that several hosts of one machine list is counted once.
+std::int64_t carving::amount_on_all(const std::string& resource, bool only_free) const {
+  std::int64_t sum = 0;
+  std::set<std::pair<std::size_t, std::string>> devices; // machine, address
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const auto& state = states_[i];
+    auto here = amount_on(hosts_[i], resource);
+    const auto custom = hosts_[i].custom.find(resource);
+    if (custom != hosts_[i].custom.end() && !custom->second.addresses.empty()) {
+      here = 0;
+      for (const auto& address : custom->second.addresses)
+        if (!(only_free && lent_devices_[state.machine].contains({resource, address})))
+          here += devices.emplace(state.machine, address).second ? 1 : 0;
+    } else if (only_free) {
+      if (resource == resource_names::cores)
+        here = state.cores;
+      else if (resource == resource_names::memory)
+        here = state.memory;
+      else if (custom != hosts_[i].custom.end())
+        here = state.counted.at(resource);
+    }
+    if (__builtin_add_overflow(sum, here, &sum)) return std::numeric_limits<std::int64_t>::max();
+  }
+  return sum;
+}
+
 feasibility carving::check(const resource_profile& shape) const {
   const auto wants = wants_of(shape);
   // The host that lacks least, in case every amount exists somewhere but never together.
@@ -152,9 +289,7 @@ feasibility carving::check(const resource_profile& shape) const {
     sentence += ": the largest of " + hosts + " has " + number_text(w.resource, largest);
   }
   if (sentence.empty()) {
-    sentence = "no single host has all of ";
-    for (std::size_t i = 0; i < wants.size(); ++i) sentence += (i == 0 ? "" : ", ") + want_text(wants[i]);
-    sentence += ": the nearest, " + nearest->name + ", lacks ";
+    sentence = "no single host has all of " + list_text(wants) + ": the nearest, " + nearest->name + ", lacks ";
     for (std::size_t i = 0; i < nearest_lacks.size(); ++i) {
       const auto& lack = nearest_lacks[i];
       sentence += (i == 0 ? "" : ", ") + want_text(lack) + ", has " +

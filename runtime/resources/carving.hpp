@@ -67,6 +67,17 @@ public:
   /// How many more executors of `shape` there is room for now: as often `place` would succeed.
   std::uint32_t room_for(const resource_profile& shape) const;
 
+  /// Which requests of `may_go` have to go so that as many as possible of `count` executors of `shape` find room, once
+  /// those in `leaving` have gone. Each of them on one host: where the fewest have to go, then where the last of them
+  /// stands earliest in `may_go`. Nobody goes for what fits nowhere even then. Requests that hold nothing are ignored.
+  std::vector<request_id> who_makes_way(const resource_profile& shape, std::uint32_t count,
+                                        const std::vector<request_id>& leaving,
+                                        const std::vector<request_id>& may_go) const;
+
+  /// Why not all of `count` executors of `shape` find room now, as the end of a sentence that begins with them: "need 6
+  /// cores, the hosts have 4 (missing: 2 cores)". Empty when all do.
+  std::string lack_for(const resource_profile& shape, std::uint32_t count) const;
+
   /// Whether an executor of `shape` fits some empty host; else which amount is missing where. The answer is fixed.
   feasibility check(const resource_profile& shape) const;
 
@@ -85,6 +96,11 @@ private:
   std::optional<executor_capacity> carve(std::size_t host, const resource_profile& shape) const;
   std::optional<carved_executor> find_place(const resource_profile& shape) const;
   std::int64_t spare_after(std::size_t host, const resource_profile& shape) const;
+  std::vector<request_id> fewest_for(const resource_profile& shape, const std::vector<request_id>& may_go);
+  std::vector<std::size_t> enough_on(std::size_t host, const resource_profile& shape,
+                                     const std::vector<request_id>& may_go, const std::vector<std::size_t>& order);
+  bool may_help(const carved_executor& executor, std::size_t host) const;
+  std::int64_t amount_on_all(const std::string& resource, bool only_free) const;
   void lend(const carved_executor& executor);
   void take_back(const carved_executor& executor);
 

@@ -1,112 +1,9 @@
 // How many executors of each shape there should be, decided from load reports and snapshots.
 
-#include <algorithm>
-#include <optional>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <troupe/runtime/allocation/allocation_policy.hpp>
-#include <troupe/runtime/resources/carving.hpp>
-#include <troupe/tests/support/builders.hpp>
+#include "allocation_cluster.hpp"
 
 namespace troupe::testing {
 namespace {
-
-using namespace std::chrono_literals;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-
-const executor_shape plain{{1}, default_test_profile()};
-const executor_shape gpu{{2}, make_profile({{"gpu", 1}}, {{"gpu", "1"}})};
-const executor_shape wide{{3}, make_profile({{"cores", 2}}, {{"cpus", "1"}})};
-
-carving_host host_of(std::int64_t cores) {
-  carving_host host;
-  host.name = "only";
-  host.cores = cores;
-  host.memory = std::int64_t{64} << 30;
-  return host;
-}
-
-/// The policy, a cluster with so much room, and the reports that a dag scheduler would send.
-struct cluster {
-  explicit cluster(allocation_policy::options opts = {}) : policy(std::move(opts)) { report.number = 0; }
-
-  allocation_policy policy;
-  time_point now{};
-  std::uint32_t room = 100;           ///< executors of any shape; unless there is
-  std::optional<carving_host> host;   ///< out of which they are carved
-  std::vector<executor_order> ending; ///< not wanted any more, and still there
-  load_report report;
-  effects::allocation_list out;
-
-  allocation_policy::room_function room_function() {
-    return [this](const executor_shape& shape) {
-      const auto all = wanted();
-      if (host) {
-        carving carved{{*host}, "the test"};
-        for (const auto& orders : {ending, all})
-          for (const auto& order : orders)
-            EXPECT_TRUE(carved.place(order.request, order.shape.profile)) << "more than there is room for";
-        return carved.room_for(shape.profile);
-      }
-      const auto taken = static_cast<std::uint32_t>(
-          std::count_if(all.begin(), all.end(), [](const executor_order& o) { return !o.parked; }));
-      return room > taken ? room - taken : 0;
-    };
-  }
-  void start() { policy.on_start(now, room_function(), out); }
-  void load(duration after = 100ms) {
-    now += after;
-    ++report.number;
-    out.clear();
-    policy.on_load(report, now, room_function(), out);
-    report.new_shapes.clear();
-  }
-  cluster& waiting(const executor_shape& shape, std::uint32_t executors, bool none = false) {
-    report.new_shapes.push_back(shape);
-    std::erase_if(report.loads, [&](const shape_load& l) { return l.shape == shape.shape; });
-    if (executors > 0) report.loads.push_back({shape.shape, executors, executors, none});
-    return *this;
-  }
-  void snapshot(std::vector<launch_status> statuses, duration after = 100ms) {
-    now += after;
-    out.clear();
-    policy.on_snapshot(statuses, now, out);
-  }
-  /// Everything that is wanted has been admitted and idles for so long.
-  void admit_all(duration idle = 0s, bool serving = false) {
-    report.present.clear();
-    report.idle.clear();
-    for (const auto& order : wanted()) {
-      report.present.push_back(order.request);
-      report.idle.push_back(
-          {{order.request.value + 100}, order.request, static_cast<std::uint64_t>(idle.count()), serving, false});
-    }
-  }
-  std::vector<executor_order> wanted() { return policy.wanted(); }
-  std::uint32_t count(const executor_shape& shape) {
-    const auto all = wanted();
-    return static_cast<std::uint32_t>(
-        std::count_if(all.begin(), all.end(), [&](const executor_order& o) { return o.shape == shape; }));
-  }
-  std::vector<executor_id> asked() const {
-    std::vector<executor_id> ids;
-    for (const auto& e : out)
-      if (const auto* ask = std::get_if<effects::ask_release>(&e)) ids.push_back(ask->executor);
-    return ids;
-  }
-  template <class Effect>
-  std::vector<Effect> effects_of() const {
-    std::vector<Effect> found;
-    for (const auto& e : out)
-      if (const auto* match = std::get_if<Effect>(&e)) found.push_back(*match);
-    return found;
-  }
-};
 
 TEST(allocation, executors_are_started_for_tasks_that_wait) {
   cluster c;
@@ -190,62 +87,6 @@ TEST(allocation, serving_executor_is_not_stopped_for_idleness) {
   EXPECT_THAT(c.asked(), IsEmpty());
 }
 
-TEST(allocation, idle_executors_of_another_shape_make_way_at_once) {
-  cluster c;
-  c.room = 2;
-  c.waiting(plain, 2).load();
-  c.waiting(plain, 0).admit_all(1s);
-  c.report.idle[0].serving = true;
-  c.load();
-  c.waiting(gpu, 1, true).load();
-  ASSERT_THAT(c.asked(), SizeIs(1)) << "no more than is missing";
-  EXPECT_EQ(c.asked()[0], c.report.idle[1].executor) << "those without output first";
-  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
-  c.admit_all(1s);
-  c.report.idle[0].serving = true;
-  c.load();
-  EXPECT_EQ(c.count(gpu), 1u);
-}
-
-TEST(allocation, an_idle_executor_does_not_make_way_for_its_own_shape) {
-  cluster c;
-  c.room = 1;
-  c.waiting(plain, 1).load();
-  c.admit_all(1s);
-  c.load();
-  EXPECT_THAT(c.asked(), IsEmpty());
-}
-
-TEST(allocation, as_many_make_way_as_are_missing) {
-  cluster c;
-  c.room = 4;
-  c.waiting(plain, 4).load();
-  c.waiting(plain, 0).waiting(gpu, 3, true).admit_all(1s);
-  c.load();
-  EXPECT_THAT(c.asked(), SizeIs(3));
-  c.load();
-  EXPECT_THAT(c.asked(), IsEmpty()) << "three are going already";
-}
-
-TEST(allocation, executor_that_only_serves_is_parked_and_takes_no_room) {
-  cluster c;
-  c.room = 1;
-  c.waiting(plain, 1).load();
-  c.waiting(plain, 0).waiting(gpu, 1, true).admit_all(1s, true);
-  c.load();
-  ASSERT_THAT(c.asked(), SizeIs(1));
-  c.policy.on_release_answer(c.asked()[0], true, true, c.out);
-  ASSERT_THAT(c.wanted(), SizeIs(1));
-  EXPECT_TRUE(c.wanted()[0].parked);
-  c.report.idle[0].draining = true;
-  c.load();
-  EXPECT_EQ(c.count(gpu), 1u);
-  EXPECT_EQ(c.count(plain), 1u) << "it still serves";
-  c.report.idle[0].serving = false;
-  c.load();
-  EXPECT_EQ(c.count(plain), 0u) << "nobody needs its output any more";
-}
-
 TEST(allocation, executors_that_are_gone_are_forgotten_and_waiting_tasks_get_others) {
   cluster c;
   c.waiting(plain, 1).load();
@@ -274,81 +115,6 @@ TEST(allocation, fixed_executors_are_started_kept_and_replaced) {
   c.load();
   EXPECT_EQ(c.count(plain), 2u);
   EXPECT_EQ(c.wanted()[1].request, request_id{3}) << "under a number of its own";
-}
-
-TEST(allocation, idle_fixed_executor_makes_way_only_for_what_nothing_satisfies_and_comes_back) {
-  allocation_policy::options fixed;
-  fixed.fixed = {{plain, 1}};
-  cluster c{fixed};
-  c.room = 1;
-  c.start();
-  c.waiting(gpu, 1, false).admit_all(1s);
-  c.load();
-  EXPECT_THAT(c.asked(), IsEmpty());
-  c.waiting(gpu, 1, true).load();
-  ASSERT_THAT(c.asked(), SizeIs(1));
-  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
-  c.admit_all();
-  c.load();
-  EXPECT_EQ(c.count(gpu), 1u) << "what waits comes before what is fixed";
-  c.waiting(gpu, 0).admit_all(60s);
-  c.load();
-  ASSERT_THAT(c.asked(), SizeIs(1));
-  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
-  c.admit_all();
-  c.load();
-  EXPECT_EQ(c.count(plain), 1u);
-}
-
-TEST(allocation, fixed_executor_does_not_take_back_what_it_left_for_a_larger_one) {
-  allocation_policy::options fixed;
-  fixed.fixed = {{plain, 1}};
-  cluster c{fixed};
-  c.host = host_of(2);
-  c.start();
-  c.waiting(wide, 1, true).admit_all();
-  c.load();
-  ASSERT_THAT(c.asked(), SizeIs(1));
-  // While its process ends it still holds its core, and the other one is too little for what waits.
-  c.ending = c.wanted();
-  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
-  c.admit_all();
-  for (int i = 0; i < 5; ++i) {
-    c.load();
-    EXPECT_THAT(c.wanted(), IsEmpty()) << "the free core is kept for the larger one";
-  }
-  c.ending.clear();
-  c.load();
-  EXPECT_EQ(c.count(wide), 1u);
-  EXPECT_EQ(c.count(plain), 0u);
-  // Served: the larger one goes when it has been idle for its time.
-  c.waiting(wide, 0).admit_all(60s);
-  c.load();
-  ASSERT_THAT(c.asked(), SizeIs(1));
-  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
-  c.admit_all();
-  c.load();
-  EXPECT_EQ(c.count(plain), 1u) << "the fixed one comes back";
-}
-
-TEST(allocation, fixed_executor_comes_back_when_what_it_left_for_is_not_wanted_any_more) {
-  allocation_policy::options fixed;
-  fixed.fixed = {{plain, 2}};
-  cluster c{fixed};
-  c.host = host_of(2);
-  c.start();
-  // One of them is busy, so that its core does not become free.
-  c.waiting(wide, 1, true).admit_all();
-  c.report.idle.pop_back();
-  c.load();
-  ASSERT_THAT(c.asked(), SizeIs(1));
-  c.policy.on_release_answer(c.asked()[0], true, false, c.out);
-  c.admit_all();
-  c.report.idle.clear();
-  c.load();
-  EXPECT_EQ(c.count(plain), 1u);
-  c.waiting(wide, 0).load();
-  EXPECT_EQ(c.count(plain), 2u);
 }
 
 TEST(allocation, fixed_executors_without_room_at_the_start_come_later) {
@@ -502,7 +268,7 @@ TEST(allocation, reports_that_are_not_newer_are_ignored) {
   old.number = 1;
   old.loads[0].executors_wanted = 50;
   c.out.clear();
-  c.policy.on_load(old, c.now, c.room_function(), c.out);
+  c.policy.on_load(old, c.now, c.room_function(), c.way_function(), c.out);
   EXPECT_THAT(c.out, IsEmpty());
   EXPECT_EQ(c.count(plain), 2u);
 }

@@ -109,6 +109,43 @@ TEST(cluster_file, executors_name_a_profile_and_a_count) {
   EXPECT_THAT(fault_of_executors("{profile: gpu}"), HasSubstr("must be a list such as [{profile: gpu, count: 2}]"));
 }
 
+/// Says what is wrong with these executors on two hosts of four cores.
+std::string lack_of(const std::string& executors) {
+  const auto read = cluster("cluster:\n"
+                            "  hosts: [{name: a, cores: 4, memory: 8g}, {name: b, cores: 4, memory: 8g}]\n"
+                            "  profiles:\n"
+                            "    cpu: {executor: {cores: 2, memory: 1g}, task: {cpus: 1}}\n"
+                            "    wide: {executor: {cores: 3, memory: 1g}, task: {cpus: 1}}\n"
+                            "    huge: {executor: {cores: 5, memory: 1g}, task: {cpus: 1}}\n"
+                            "  executors:\n" +
+                            executors);
+  EXPECT_TRUE(read) << read.error().message;
+  resource_profile defaults;
+  defaults.executor["cores"].amount = 1;
+  defaults.executor["memory"].amount = 1 << 30;
+  const auto fit = check_room(*read, defaults, "x.yaml");
+  EXPECT_TRUE(fit || fit.error().code == ec::infeasible);
+  return fit ? "" : fit.error().message;
+}
+
+TEST(cluster_file, executors_fit_the_hosts_all_together) {
+  EXPECT_EQ(lack_of("    - {profile: cpu, count: 4}\n"), "");
+  EXPECT_EQ(lack_of("    - {profile: wide, count: 2}\n    - {profile: default, count: 2}\n"), "");
+  EXPECT_EQ(
+      lack_of("    - {profile: cpu, count: 5}\n"),
+      "x.yaml:8: cluster.executors: 5 executors of profile cpu need 10 cores, the hosts have 8 (missing: 2 cores)");
+  EXPECT_EQ(
+      lack_of("    - {profile: cpu, count: 3}\n    - {profile: default, count: 3}\n"),
+      "x.yaml:9: cluster.executors: 3 executors of profile default need 3 cores, the hosts have 8, of which others "
+      "take 6 (missing: 1 core)");
+  EXPECT_EQ(lack_of("    - {profile: wide}\n    - {profile: wide}\n    - {profile: cpu}\n"),
+            "x.yaml:10: cluster.executors: 1 executor of profile cpu needs 2 cores, 1g of memory on one host, and none "
+            "has all of that left");
+  EXPECT_EQ(lack_of("    - {profile: huge}\n"),
+            "x.yaml:8: cluster.executors: 1 executor of profile huge fits no host: no host has 5 cores: the largest of "
+            "2 hosts has 4 (cluster.hosts)");
+}
+
 TEST(local_cluster, has_equal_hosts_on_one_machine) {
   const auto hosts = cluster_of({2, 4, 1 << 30}, {{"gpu", {1, {"7"}}}}).hosts;
   ASSERT_EQ(hosts.size(), 2u);

@@ -58,15 +58,8 @@ TEST(configs, every_executor_of_the_cluster_fits_its_hosts) {
   const auto cluster = read_cluster(file, configs.string());
   ASSERT_TRUE(cluster) << cluster.error().message;
   const auto defaults = default_profile(settings_in(file));
-  carving room{cluster->hosts, "cluster.yaml"};
-  request_id request{1};
-  for (const auto& standing : cluster->executors) {
-    for (std::uint32_t i = 0; i < standing.count; ++i) {
-      const auto placed = room.place(request, complete(standing.profile, *defaults));
-      EXPECT_TRUE(placed) << placed.error().message;
-      ++request.value;
-    }
-  }
+  const auto fit = check_room(*cluster, *defaults, "cluster.yaml");
+  EXPECT_TRUE(fit) << fit.error().message;
 }
 
 TEST(configs, job_files_become_jobs) {

@@ -1,5 +1,6 @@
 #include <troupe/runtime/resources/carving.hpp>
 
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -164,6 +165,121 @@ TEST(carving, checks_hosts_from_files) {
   EXPECT_FALSE(validate(host("a", -1, 1)));
   EXPECT_THAT(validate(host("a", 1, 1, {{"gpu", {2, {"0", "0"}}}})).error().message,
               HasSubstr("host \"a\": gpu address \"0\""));
+}
+
+std::vector<request_id> requests(std::initializer_list<std::uint64_t> numbers) {
+  std::vector<request_id> ids;
+  for (const auto number : numbers) ids.push_back(request_id{number});
+  return ids;
+}
+
+TEST(carving, those_make_way_who_are_enough_on_one_host) {
+  auto c = two_hosts();
+  for (std::uint64_t id = 1; id <= 7; ++id) ASSERT_TRUE(c.place(request_id{id}, shape(1, gib)));
+  const auto all = requests({1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(c.who_makes_way(shape(1, gib), 1, {}, all), requests({})) << "there is room";
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, {}, all), requests({5})) << "one core is free beside it";
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 2, {}, all), requests({5, 1, 2}));
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, {}, requests({4, 7, 6, 99})), requests({7})) << "in that order";
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, requests({3, 4}), requests({7})), requests({})) << "room is on its way";
+  EXPECT_EQ(c.who_makes_way(shape(3, gib), 1, requests({4}), requests({1, 2, 7})), requests({1, 2}));
+  EXPECT_EQ(c.who_makes_way(shape(4, gib), 1, {}, requests({1, 2, 3, 5, 6})), requests({})) << "in vain";
+  EXPECT_EQ(c.who_makes_way(shape(4, gib), 9, {}, all).size(), 7u);
+  EXPECT_EQ(c.who_makes_way(shape(5, gib), 1, {}, all), requests({})) << "never";
+  EXPECT_TRUE(c.park(request_id{5}));
+  EXPECT_EQ(c.who_makes_way(shape(3, gib), 1, {}, all), requests({6})) << "one that is parked gives nothing";
+}
+
+TEST(carving, a_large_one_makes_way_rather_than_several_small_ones) {
+  carving c{{host("a", 8, 8 * gib)}, ""};
+  ASSERT_TRUE(c.place(request_id{1}, shape(3, gib)));
+  ASSERT_TRUE(c.place(request_id{2}, shape(3, gib)));
+  ASSERT_TRUE(c.place(request_id{3}, shape(1, 6 * gib)));
+  const auto all = requests({1, 2, 3});
+  EXPECT_EQ(c.who_makes_way(shape(1, 5 * gib), 1, {}, all), requests({3})) << "memory is what is short";
+  EXPECT_EQ(c.who_makes_way(shape(4, gib), 1, {}, all), requests({1}));
+  EXPECT_EQ(c.who_makes_way(shape(5, gib), 1, {}, all), requests({1, 2}));
+}
+
+TEST(carving, whoever_holds_a_device_of_the_machine_makes_way_for_it) {
+  auto a = host("a", 4, 8 * gib, {{"gpu", numbered(1)}});
+  auto b = host("b", 6, 8 * gib, {{"gpu", numbered(1)}});
+  a.machine = b.machine = "here";
+  carving c{{a, b}, ""};
+  ASSERT_EQ(c.place(request_id{1}, shape(3, gib, 1))->host, 0u);
+  ASSERT_EQ(c.place(request_id{2}, shape(1, gib))->host, 0u);
+  ASSERT_EQ(c.place(request_id{3}, shape(1, gib))->host, 1u);
+  EXPECT_EQ(c.who_makes_way(shape(5, gib, 1), 1, {}, requests({3, 2, 1})), requests({1}))
+      << "the cores are free on b, the device is not";
+  EXPECT_EQ(c.who_makes_way(shape(6, gib, 1), 1, {}, requests({3, 2, 1})), requests({3, 1}));
+}
+
+TEST(carving, making_way_is_enough_and_nobody_goes_in_vain) {
+  std::mt19937_64 random{7};
+  const auto between = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>{low, high}(random);
+  };
+  int asked = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<carving_host> hosts;
+    const auto count = between(1, 3);
+    for (std::int64_t i = 0; i < count; ++i)
+      hosts.push_back({"h" + std::to_string(i),
+                       between(0, 1) == 0 ? "m" : "",
+                       between(2, 8),
+                       between(2, 8) * gib,
+                       {{"gpu", numbered(between(0, 2))}, {"license", {between(0, 2), {}}}}});
+    carving c{hosts, ""};
+    std::vector<request_id> may_go;
+    for (std::uint64_t id = 1; id <= 20; ++id)
+      if (c.place(request_id{id}, shape(between(1, 2), between(1, 2) * gib, between(0, 1))) && between(0, 3) > 0)
+        may_go.push_back(request_id{id});
+    const auto wanted = shape(between(1, 6), between(1, 6) * gib, between(0, 2));
+    const auto before = c.room_for(wanted);
+    const auto going = c.who_makes_way(wanted, before + 1, {}, may_go);
+    const auto whole = c;
+    auto after = c;
+    for (const auto id : going) ASSERT_TRUE(after.free(id));
+    for (const auto id : may_go) static_cast<void>(c.free(id));
+    ASSERT_EQ(after.room_for(wanted) > before, c.room_for(wanted) > before) << round;
+    for (const auto kept : going) {
+      auto less = whole;
+      for (const auto id : going)
+        if (id != kept) less.free(id);
+      ASSERT_LE(less.room_for(wanted), before) << round;
+    }
+    asked += going.empty() ? 0 : 1;
+  }
+  EXPECT_GT(asked, 50);
+}
+
+TEST(carving, says_what_is_missing_for_so_many) {
+  auto c = two_hosts();
+  EXPECT_EQ(c.lack_for(shape(2, gib), 4), "");
+  EXPECT_EQ(c.lack_for(shape(2, gib), 5), "need 10 cores, the hosts have 8 (missing: 2 cores)");
+  EXPECT_EQ(c.lack_for(shape(1, 3 * gib), 6), "need 18g of memory, the hosts have 16g (missing: 2g of memory)");
+  EXPECT_EQ(c.lack_for(shape(1, 5 * gib), 3),
+            "need 1 core, 5g of memory each on one host, and there is room for 2 only");
+  EXPECT_EQ(c.lack_for(shape(5, gib), 2), "fit no host: no host has 5 cores: the largest of 2 hosts has 4 "
+                                          "(troupe.master = local-cluster[2,4,8g])");
+  EXPECT_THAT(c.lack_for(shape(1, 1), std::numeric_limits<std::uint32_t>::max()), HasSubstr("need 4294967295 cores"));
+  for (std::uint64_t id = 1; id <= 2; ++id) ASSERT_TRUE(c.place(request_id{id}, shape(3, gib)));
+  EXPECT_EQ(c.lack_for(shape(3, gib), 1), "needs 3 cores, the hosts have 8, of which others take 6 (missing: 1 core)");
+  EXPECT_EQ(c.lack_for(shape(2, gib), 1), "needs 2 cores, 1g of memory on one host, and none has all of that left");
+}
+
+TEST(carving, says_which_addresses_are_missing_for_so_many) {
+  auto a = host("a", 8, 8 * gib, {{"gpu", numbered(2)}, {"license", {3, {}}}});
+  auto b = host("b", 8, 8 * gib, {{"gpu", numbered(2)}});
+  a.machine = b.machine = "here";
+  carving c{{a, b}, ""};
+  EXPECT_EQ(c.lack_for(shape(1, gib, 1), 3), "need gpu 3, the hosts have 2 (missing: gpu 1)") << "the same two devices";
+  ASSERT_TRUE(c.place(request_id{1}, shape(1, gib, 1)));
+  EXPECT_EQ(c.lack_for(shape(1, gib, 1), 2), "need gpu 2, the hosts have 2, of which others take 1 (missing: gpu 1)");
+  auto p = shape(1, gib);
+  p.executor["license"].amount = 2;
+  ASSERT_TRUE(c.place(request_id{2}, p));
+  EXPECT_EQ(c.lack_for(p, 1), "needs license 2, the hosts have 3, of which others take 2 (missing: license 1)");
 }
 
 TEST(carving, never_oversubscribes_and_room_is_what_place_grants) {

@@ -71,6 +71,7 @@ private:
   };
   struct launched {
     executor_id executor; ///< none before its hello
+    bool stopping = false;
     bool gone = false;
   };
 
@@ -232,8 +233,18 @@ void simulator::dispatch(effects::list& out) {
       if (load->report.new_shapes.empty() && strikes(10)) continue;
       at(load->report.new_shapes.empty() ? latency() : 0ns, "load", [report = load->report, this] {
         effects::allocation_list more;
+        // As the allocator does: what was decided so far is carried out before it asks on.
         policy_.on_load(
-            report, now_, [&](const executor_shape& s) { return hosts_.room_for(s.profile); }, more);
+            report, now_,
+            [&](const executor_shape& s) {
+              dispatch(more);
+              return hosts_.room_for(s.profile);
+            },
+            [&](const way_question& q) {
+              dispatch(more);
+              return hosts_.who_makes_way(q.shape.profile, q.count, q.leaving, q.may_go);
+            },
+            more);
         dispatch(more);
       });
     } else if (const auto* publish = std::get_if<effects::publish>(&effect)) {
@@ -290,20 +301,23 @@ void simulator::converge(const std::vector<executor_order>& wanted) {
     info.capacity = place->capacity;
     info.host = hosts_.hosts()[place->host].name;
     at(latency() + 50ms, "hello of request " + std::to_string(order.request.value), [=, this] {
-      if (!launches_.at(info.request).gone) admit(info);
+      const auto& now = launches_.at(info.request);
+      if (!now.gone && !now.stopping) admit(info);
     });
   }
   for (auto& [request, launch] : launches_)
-    if (!launch.gone && !names.contains(request)) stop(request);
+    if (!launch.gone && !launch.stopping && !names.contains(request)) stop(request);
 }
 
 void simulator::stop(request_id r) {
-  auto& launch = launches_.at(r);
-  launch.gone = true;
-  hosts_.free(r);
-  if (launch.executor)
-    at(latency(), "executor " + std::to_string(launch.executor.value) + " says goodbye",
-       [e = launch.executor, this] { lose(e, false); });
+  launches_.at(r).stopping = true;
+  // Its room is free when it has ended.
+  at(latency(), "request " + std::to_string(r.value) + " ends", [=, this] {
+    auto& launch = launches_.at(r);
+    launch.gone = true;
+    hosts_.free(r);
+    if (launch.executor) lose(launch.executor, false);
+  });
 }
 
 void simulator::admit(executor_info info) {

@@ -166,6 +166,14 @@ TEST_F(command_line, exit_codes_say_what_went_wrong) {
   const auto infeasible = run({"run", huge, "--master=local-cluster[1,2,2g]"});
   EXPECT_EQ(infeasible.code, 3) << infeasible.output;
   EXPECT_THAT(infeasible.output, HasSubstr("4096"));
+  const auto narrow =
+      written("narrow.yaml", "cluster:\n  hosts: [{name: here, cores: 4, memory: 4g}]\n"
+                             "  profiles:\n    cpu: {executor: {cores: 2, memory: 1g}, task: {cpus: 1}}\n"
+                             "  executors: [{profile: cpu, count: 3}]\n");
+  const auto crowded = run({"cluster", "up", "--config-file=" + narrow});
+  EXPECT_EQ(crowded.code, 3) << crowded.output;
+  EXPECT_THAT(crowded.output,
+              HasSubstr("narrow.yaml:5: cluster.executors: 3 executors of profile cpu need 6 cores, the host has 4"));
   const auto nobody = run({"jobs", "--master=127.0.0.1:1", "--conf", "troupe.security.secret-file=" + secret()});
   EXPECT_EQ(nobody.code, 4) << nobody.output;
   EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1"));
