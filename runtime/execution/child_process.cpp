@@ -22,7 +22,7 @@ namespace troupe {
 namespace {
 
 /// A running child's memory is looked at each time when its age has grown by a fifth, within these bounds: what it used
-/// in the last sixth of its life may be missed, however long it lives.
+/// in the last sixth of its life may be missed.
 constexpr int looks_per_age = 5;
 constexpr duration shortest_look = std::chrono::microseconds{250};
 constexpr duration longest_look = std::chrono::seconds{1};

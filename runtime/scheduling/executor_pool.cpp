@@ -270,13 +270,20 @@ void executor_pool::unreserve(executor_index executor) {
   refresh(executor);
 }
 
+namespace {
+
+/// Whatever room it has, tasks of this demand cannot run there.
+bool runs_another_program(const executor_record& e, demand_index d, const demand& what) {
+  return e.barred.contains(d) || (!what.build_id.empty() && (!e.info.native || e.info.build_id != what.build_id));
+}
+
+} // namespace
+
 bool executor_pool::has_wrong_program(demand_index d) const {
   const auto& what = demands_[d].what;
   return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
     const auto& e = *executors_[entry.second];
-    const bool wrong =
-        e.barred.contains(d) || (!what.build_id.empty() && (!e.info.native || e.info.build_id != what.build_id));
-    return wrong && e.info.request && troupe::satisfies(e.info.capacity, *what.content);
+    return runs_another_program(e, d, what) && e.info.request && troupe::satisfies(e.info.capacity, *what.content);
   });
 }
 
@@ -287,9 +294,7 @@ std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_ind
     const auto& record = *executors_[e];
     if (record.status != executor_record::state::active) continue;
     nearest_executor candidate{e, shortfalls(record.info.capacity, *what.content), {}, false};
-    candidate.wrong_program =
-        record.barred.contains(d) ||
-        (!what.build_id.empty() && (!record.info.native || record.info.build_id != what.build_id));
+    candidate.wrong_program = runs_another_program(record, d, what);
     if (!what.build_id.empty() && !record.info.native)
       candidate.other = "runs commands only";
     else if (!what.build_id.empty() && record.info.build_id != what.build_id)
