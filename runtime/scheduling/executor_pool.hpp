@@ -17,15 +17,12 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/scheduling/task_set.hpp>
 #include <troupe/runtime/time.hpp>
 
 namespace troupe {
-
-/// `compatible`: an executor runs any task whose profile it satisfies. `exact`: only tasks of the very profile that it
-/// was started for (Spark's rule; spec MP-8).
-enum class profile_matching : std::uint8_t { compatible, exact };
 
 /// What placement looks for: tasks of one profile that can run wherever `build_id` does ("" for commands).
 /// Interned; the number is the position in the pool.
