@@ -78,6 +78,8 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   d.secret = secret;
   d.defaults = options.defaults;
   d.scheduler = options.scheduler;
+  d.rules.matching = options.scheduler.matching;
+  d.rules.dynamic_allocation = options.allocation.dynamic;
   d.allocation = options.allocation;
   d.fixed_executors = options.executors;
   d.loggers = options.loggers;

@@ -69,6 +69,7 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
     entry.set_name(here.name("name", name));
     entry.set_share(here.amount("share", amount.units));
   }
+  out.set_build(in.build);
 }
 
 void read(const pb::ResourceProfile& in, resource_profile& out, const place& at) {
@@ -86,6 +87,7 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
     const place here{at, "task"};
     entry(out.task, from.name(), here).units = here.amount("share", from.share());
   }
+  out.build = in.build();
 }
 
 void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& at) {
@@ -157,12 +159,36 @@ void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at)
   read(in.content(), out.content, place{at, "content"});
 }
 
+void write(const carried_profile& in, pb::CarriedProfile& out, const place& at) {
+  out.set_profile(in.profile);
+  out.set_dataset(at.name("dataset", in.dataset));
+}
+
+void read(const pb::CarriedProfile& in, carried_profile& out, const place& at) {
+  out.profile = in.profile();
+  out.dataset = at.name("dataset", in.dataset());
+}
+
+static void write(const std::vector<carried_profile>& in, pb::ProfileMeeting& out, const place& at) {
+  write_list(in, *out.mutable_carried(), at, "carried");
+}
+
+static void read(const pb::ProfileMeeting& in, std::vector<carried_profile>& out, const place& at) {
+  read_list(in.carried(), out, at, "carried");
+}
+
 static void write(const register_profiles& in, pb::RegisterProfiles& out, const place& at) {
+  out.set_submitter(at.name("submitter", in.submitter));
   write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
+  write_list(in.meetings, *out.mutable_meetings(), at, "meetings");
+  out.set_on_profile_change(static_cast<pb::ProfileChange>(in.on_profile_change));
 }
 
 static void read(const pb::RegisterProfiles& in, register_profiles& out, const place& at) {
+  out.submitter = at.name("submitter", in.submitter());
   read_list(in.profiles(), out.profiles, at, "profiles");
+  read_list(in.meetings(), out.meetings, at, "meetings");
+  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
 }
 
 static void write(const registered_profiles& in, pb::RegisteredProfiles& out, const place& at) {

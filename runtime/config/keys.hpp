@@ -43,6 +43,7 @@ inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
 
 inline constexpr text_key scheduler_profile_change{"troupe.scheduler.profile-change"};
 inline constexpr text_key scheduler_profile_matching{"troupe.scheduler.profile-matching"};
+inline constexpr text_key scheduler_support_matrix{"troupe.scheduler.support-matrix"};
 inline constexpr time_key scheduler_infeasible_timeout{"troupe.scheduler.infeasible-timeout"};
 inline constexpr count_key scheduler_max_stage_attempts{"troupe.scheduler.max-stage-attempts"};
 inline constexpr count_key scheduler_max_batch{"troupe.scheduler.max-batch"};

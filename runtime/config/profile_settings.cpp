@@ -3,6 +3,7 @@
 #include <set>
 
 #include <troupe/runtime/config/profile_yaml.hpp>
+#include <troupe/runtime/resources/exact_rules.hpp>
 
 namespace troupe {
 namespace {
@@ -48,17 +49,30 @@ result<std::map<std::string, configured_resource>> executor_resources(const sett
   return out;
 }
 
-result<resource_profile> default_profile(const settings& s) {
+profile_rules rules_of(const settings& s, master_kind master) {
+  profile_rules rules;
+  rules.matching =
+      s.get(keys::scheduler_profile_matching) == "exact" ? profile_matching::exact : profile_matching::compatible;
+  rules.support = s.get(keys::scheduler_support_matrix) == "spark" ? support_matrix::spark : support_matrix::all;
+  rules.master = master;
+  rules.dynamic_allocation = s.get(keys::dynamic_allocation_enabled);
+  rules.cores_configured = s.origin_of(keys::executor_cores.name).kind != origin_kind::default_value;
+  return rules;
+}
+
+result<resource_profile> default_profile(const settings& s, const profile_rules& rules) {
   auto resources = executor_resources(s);
   if (!resources) return resources.error();
   resource_profile out;
   const auto put = [&](std::string_view name, std::int64_t amount) {
     if (amount > 0) out.executor[std::string{name}].amount = amount;
   };
-  put(resource_names::cores, s.get(keys::executor_cores));
+  const bool whole_host = rules.is_exact() && rules.master == master_kind::local_cluster && !rules.cores_configured;
+  if (!whole_host) put(resource_names::cores, s.get(keys::executor_cores));
   put(resource_names::memory, s.get(keys::executor_memory));
   put(resource_names::memory_overhead, s.get(keys::executor_memory_overhead));
   put(resource_names::off_heap, s.get(keys::executor_off_heap));
+  if (rules.is_exact()) out.executor.try_emplace(std::string{resource_names::off_heap});
   for (const auto& [name, resource] : *resources)
     out.executor[name] = {resource.amount, resource.discovery_script, resource.vendor};
   out.task[std::string{resource_names::cpus}] = s.get(keys::task_cpus);
@@ -67,7 +81,9 @@ result<resource_profile> default_profile(const settings& s) {
     if (auto hint = builtin_resource_hint(name); !hint.empty()) return fault(s, key_name, hint);
     out.task[name] = amount;
   }
-  if (auto valid = validate(out); !valid)
+  auto valid = validate(out);
+  if (valid && rules.is_exact()) valid = exact::check_fractions(out);
+  if (!valid)
     return make_error(ec::invalid_configuration,
                       "the default profile (troupe.executor.*, troupe.task.*): " + valid.error().message);
   return out;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 
 namespace troupe {
@@ -26,8 +27,14 @@ struct configured_resource {
 /// is given twice, a name that is built in.
 result<std::map<std::string, configured_resource>> executor_resources(const settings& s);
 
+/// The rules that profiles obey on a master of this kind (troupe.scheduler.profile-matching and support-matrix,
+/// troupe.dynamic-allocation.enabled, whether troupe.executor.cores was set).
+profile_rules rules_of(const settings& s, master_kind master);
+
 /// The complete profile that stages without one of their own get, and what an executor that is started by hand is.
+/// Under `exact` it has an offHeap clause even of 0 (spec DF-5), and no cores on a local cluster unless they were
+/// configured: its executors then take all cores of a host (DF-2, SM-6).
 /// Errors are those of `executor_resources` and of `validate(resource_profile)`, with the origin of what is at fault.
-result<resource_profile> default_profile(const settings& s);
+result<resource_profile> default_profile(const settings& s, const profile_rules& rules = {});
 
 } // namespace troupe

@@ -39,6 +39,7 @@ public:
     if (out_ == resource_profile{})
       return yaml_error(file_, node.line, what + " asks for nothing; remove it and use the profile default");
     if (auto valid = validate(out_); !valid) return yaml_error(file_, node.line, what + ": " + valid.error().message);
+    out_.build = next_profile_build();
     return std::move(out_);
   }
 

@@ -139,10 +139,14 @@ constexpr setting_schema entries[] = {
           "How often a stage may be run again for lost inputs before its job fails."),
     choice(keys::scheduler_profile_change, "error", "error|merge", client,
            "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
-    choice(keys::scheduler_profile_matching, "compatible", "compatible|exact", driver,
-           "Which executors may run a task: every one that satisfies its profile, or only those started for it."),
+    choice(
+        keys::scheduler_profile_matching, "compatible", "compatible|exact", driver,
+        "Which executors may run a task: every one that satisfies its profile (compatible), or only those started for "
+        "it (exact: Spark's rules in all that concerns profiles)."),
     time(keys::scheduler_queue_ahead, "1ms", 0, driver,
          "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
+    choice(keys::scheduler_support_matrix, "all", "all|spark", driver,
+           "Which profiles a master carries: all of them, or those that Spark carries on it; the rest is refused."),
     count(keys::scheduler_window_batches, "4", 1, 64, driver,
           "Most batches in flight at one slot, reached by the shortest tasks only."),
     flag(keys::security_insecure, "false", all,

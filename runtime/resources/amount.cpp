@@ -1,6 +1,7 @@
 #include <troupe/runtime/resources/amount.hpp>
 
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -122,6 +123,14 @@ std::string to_string(share amount) {
     if (reciprocal.size() < decimal.size()) return reciprocal;
   }
   return decimal;
+}
+
+std::string to_decimal(share amount) {
+  std::array<char, 32> text{};
+  const double value = static_cast<double>(amount.units) / static_cast<double>(share::units_per_whole);
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
+  std::string out(text.data(), end);
+  return out.find('.') == std::string::npos ? out + ".0" : out;
 }
 
 result<std::int64_t> parse_count(std::string_view text) {

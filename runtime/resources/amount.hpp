@@ -40,6 +40,9 @@ result<share> parse_share(std::string_view text);
 /// Shortest decimal text that parses to the same share, or `1/n` where that is shorter: `0.5`, `2`, `1/3`.
 std::string to_string(share amount);
 
+/// The amount as floating-point numbers are written, `2.0` or `0.5`: for texts that Spark's users know (spec SL-5).
+std::string to_decimal(share amount);
+
 /// Reads a whole number: decimal digits only, no sign, no leading zero (but `0` itself), at most 2^63 - 1.
 result<std::int64_t> parse_count(std::string_view text);
 

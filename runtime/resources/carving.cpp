@@ -26,7 +26,7 @@ struct want {
 
 std::vector<want> wants_of(const resource_profile& shape) {
   const auto capacity = capacity_of(shape);
-  std::vector<want> wants{{std::string{resource_names::cores}, capacity.cores},
+  std::vector<want> wants{{std::string{resource_names::cores}, std::max<std::int64_t>(capacity.cores, 1)},
                           {std::string{resource_names::memory}, memory_of(capacity)}};
   for (const auto& [name, pool] : capacity.custom) wants.push_back({name, pool.amount});
   return wants;
@@ -302,6 +302,8 @@ feasibility carving::check(const resource_profile& shape) const {
 std::optional<executor_capacity> carving::carve(std::size_t host, const resource_profile& shape) const {
   auto capacity = capacity_of(shape);
   const auto& state = states_[host];
+  // Who does not say how many takes them all (spec SM-6).
+  if (capacity.cores == 0) capacity.cores = state.cores;
   if (capacity.cores <= 0 || capacity.cores > state.cores || memory_of(capacity) > state.memory) return std::nullopt;
   const auto& lent = lent_devices_[state.machine];
   for (auto& [name, pool] : capacity.custom) {

@@ -43,7 +43,8 @@ struct carved_executor {
   bool operator==(const carved_executor&) const = default;
 };
 
-/// The hosts and what is lent of them. Shapes are complete, valid profiles; only their executor halves count.
+/// The hosts and what is lent of them. Shapes are complete, valid profiles; only their executor halves count. A shape
+/// without cores takes all that its host has left, at least one.
 class carving {
 public:
   /// `described_by` names what the user would edit, such as `troupe.master = local-cluster[2,4,8g]`.

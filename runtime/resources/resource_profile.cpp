@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -39,7 +40,8 @@ result<void> check_executor_half(const resource_profile& profile) {
       return broken("executor resource " + quote(name) + ": " + std::string{resource_name_grammar});
     if (name == resource_names::cpus)
       return broken("executor resource cpus: executors have cores, only tasks take cpus; write cores");
-    if (request.amount <= 0)
+    const bool says_none = name == resource_names::off_heap && request.amount == 0; // as in Spark's own (DF-5)
+    if (request.amount <= 0 && !says_none)
       return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
                     " must be more than zero; leave the resource out instead");
     if (is_memory(name)) {
@@ -70,12 +72,13 @@ result<void> check_task_half(const resource_profile& profile) {
                     " is above 9000000, the largest amount");
     if (name != resource_names::cpus && amount > share::whole(1) && !amount.is_whole())
       return broken("task resource " + name + ": amount " + to_string(amount) +
-                    " must be either at most 1 or a whole number");
+                    " must be either <= 1.0, or a whole number");
   }
   return {};
 }
 
-/// Whether one task fits an executor of this very profile. What a half leaves to the defaults is not checked here.
+/// Whether one task fits an executor of this very profile. What a half leaves to the defaults is not checked here. The
+/// texts begin with Spark's words (spec SL-3, SL-5, SL-6), which people search for.
 result<void> check_fit(const resource_profile& profile) {
   if (profile.is_task_only()) return {};
   std::string lacking;
@@ -84,13 +87,21 @@ result<void> check_fit(const resource_profile& profile) {
     const std::string clause{is_cpus ? resource_names::cores : std::string_view{name}};
     if (profile.executor.count(clause) == 0) {
       if (!is_cpus) lacking += (lacking.empty() ? "" : ", ") + name;
-    } else if (amount.ceil() > profile.executor_amount(clause)) {
-      return broken("task resource " + name + ": a task needs " + to_string(amount) + " but an executor has only " +
-                    executor_text(clause, profile.executor_amount(clause)));
+      continue;
     }
+    const auto present = profile.executor_amount(clause);
+    if (amount.ceil() <= present) continue;
+    if (is_cpus)
+      return broken("The number of cores per executor (=" + std::to_string(present) +
+                    ") has to be >= the cpus of one task (=" + to_string(amount) +
+                    "): give the executor more cores, or the task fewer cpus");
+    return broken("The executor resource: " + name + ", amount: " + std::to_string(present) +
+                  " needs to be >= what one task takes of it: " + to_decimal(amount) +
+                  "; give the executor more of it, or the task less");
   }
   if (!lacking.empty())
-    return broken("task resource " + lacking + ": the executor half of the profile has none; add it there");
+    return broken("No executor resource configs were specified for " + lacking +
+                  ", which tasks of the profile take: add it to the executor half");
   return {};
 }
 
@@ -216,8 +227,9 @@ resource_profile_builder& resource_profile_builder::require(const task_resource_
 
 result<resource_profile> resource_profile_builder::try_build() const {
   if (!errors_.empty()) return errors_.front();
-  resource_profile profile{executor_, task_};
+  resource_profile profile{executor_, task_, 0};
   if (auto ok = validate(profile); !ok) return ok.error();
+  profile.build = next_profile_build();
   return profile;
 }
 
@@ -225,6 +237,11 @@ resource_profile resource_profile_builder::build() const {
   auto profile = try_build();
   if (!profile) throw std::invalid_argument(profile.error().message);
   return *std::move(profile);
+}
+
+std::uint64_t next_profile_build() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
 }
 
 result<void> validate(const resource_profile& profile) {

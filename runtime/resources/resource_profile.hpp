@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <troupe/runtime/resources/amount.hpp>
@@ -91,8 +92,14 @@ private:
 struct resource_profile {
   std::map<std::string, executor_request> executor;
   std::map<std::string, share> task;
+  /// Which call of `resource_profile_builder::build`, or which entry of a file, made it: unique in its process; 0:
+  /// none. Copies share it. No part of the content; only policy `exact` looks at it (spec DM-16, MG-2).
+  std::uint64_t build = 0;
 
-  auto operator<=>(const resource_profile&) const = default;
+  bool operator==(const resource_profile& other) const { return executor == other.executor && task == other.task; }
+  auto operator<=>(const resource_profile& other) const {
+    return std::tie(executor, task) <=> std::tie(other.executor, other.task);
+  }
   bool is_task_only() const noexcept { return executor.empty(); }
 
   /// Amount of one executor clause, 0 where it is absent.
@@ -123,6 +130,9 @@ private:
   std::map<std::string, share> task_;
   std::vector<error> errors_;
 };
+
+/// A number for one more profile of this process (see `resource_profile::build`). Any thread.
+std::uint64_t next_profile_build() noexcept;
 
 /// Checks a profile that came from outside (a file, the wire) by the rules of `try_build`.
 result<void> validate(const resource_profile& profile);

@@ -96,9 +96,9 @@ TEST(profile_yaml, rules_of_profiles_are_checked_where_they_stand) {
   EXPECT_EQ(fault("profiles:\n  p:\n    {}\n"),
             "x.yaml:3: profile p asks for nothing; remove it and use the profile default");
   EXPECT_THAT(fault("profiles:\n  p:\n    executor: {cores: 1}\n    task: {cpus: 2}\n"),
-              ::testing::StartsWith("x.yaml:3: profile p: task resource cpus: a task needs 2"));
+              ::testing::StartsWith("x.yaml:3: profile p: The number of cores per executor (=1) has to be >="));
   EXPECT_THAT(fault_of("{executor: {cores: 1}, task: {resource: {gpu: {amount: 1}}}}"),
-              HasSubstr("profile p: task resource gpu: the executor half of the profile has none"));
+              HasSubstr("profile p: No executor resource configs were specified for gpu"));
   EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {'g p': {amount: 1}}}}"),
               HasSubstr("profile p: executor resource"));
   EXPECT_THAT(fault_of("{executor: {memory-overhead: 0}}"), HasSubstr("must be more than zero"));

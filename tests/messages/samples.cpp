@@ -22,7 +22,7 @@ constexpr std::size_t field_count() {
     return sizeof...(Fields);
 }
 
-static_assert(field_count<job_spec>() == 4);
+static_assert(field_count<job_spec>() == 5);
 static_assert(field_count<executor_capacity>() == 5);
 static_assert(field_count<executor_info>() == 13);
 static_assert(field_count<executor_orders>() == 9);
@@ -34,7 +34,7 @@ static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 4);
 static_assert(field_count<stage_install>() == 8);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 8);
+static_assert(field_count<stage_spec>() == 9);
 static_assert(field_count<task_batch>() == 10);
 static_assert(field_count<task_failure>() == 9);
 
@@ -54,6 +54,7 @@ resource_profile full_profile() {
   p.executor["gpu"] = {2, "/opt/find gpus", "nvidia.com"};
   p.task["cpus"] = share{share::units_per_whole / 3};
   p.task["gpu"] = share{500'000'000'000};
+  p.build = 12;
   return p;
 }
 
@@ -123,7 +124,9 @@ job_spec full_job() {
   report.dependencies = {{1, dependency_kind::one_to_one}, {0, dependency_kind::all}};
   report.program = full_command();
   j.stages = {map, reduce, report};
+  j.stages.back().carried = {{1, "map"}, {0, "filter"}};
   j.max_task_failures = 9;
+  j.on_profile_change = profile_change::merge;
   return j;
 }
 
@@ -381,7 +384,7 @@ std::vector<release_results> of() {
 }
 template <>
 std::vector<register_profiles> of() {
-  return {{{full_profile(), {}}}, {}};
+  return {{"node 1", {full_profile(), {}}, {{{1, "map"}, {0, "filter"}}, {}}, profile_change::merge}, {}};
 }
 template <>
 std::vector<registered_profiles> of() {

@@ -84,7 +84,7 @@ TEST(profile_rules, custom_task_amounts_are_at_most_one_or_whole) {
     EXPECT_TRUE(validate(profile_of({{"gpu", 4}}, {{"gpu", amount}}))) << amount;
   for (const auto* amount : {"1.5", "1.000000000001", "3.25"}) {
     EXPECT_THAT(fault_of(profile_of({{"gpu", 4}}, {{"gpu", amount}})),
-                HasSubstr(std::string{"amount "} + amount + " must be either at most 1 or a whole number"));
+                HasSubstr(std::string{"amount "} + amount + " must be either <= 1.0, or a whole number"));
   }
 }
 
@@ -120,9 +120,10 @@ TEST(profile_rules, a_task_resource_needs_its_executor_resource) {
 }
 
 TEST(profile_rules, a_task_must_fit_its_own_executor) {
-  EXPECT_THAT(fault_of(profile_of({{"gpu", 1}}, {{"gpu", "2"}})), HasSubstr("needs 2 but an executor has only gpu 1"));
+  EXPECT_THAT(fault_of(profile_of({{"gpu", 1}}, {{"gpu", "2"}})),
+              HasSubstr("The executor resource: gpu, amount: 1 needs to be >= what one task takes of it: 2.0"));
   EXPECT_THAT(fault_of(profile_of({{"cores", 1}}, {{"cpus", "1.5"}})),
-              HasSubstr("needs 1.5 but an executor has only cores 1"));
+              HasSubstr("The number of cores per executor (=1) has to be >= the cpus of one task (=1.5)"));
   EXPECT_TRUE(validate(profile_of({{"memory", gib}}, {{"cpus", "64"}}))) << "the default's cores are not known here";
 }
 
