@@ -270,6 +270,35 @@ TEST(default_profile, without_settings_is_sparks) {
   EXPECT_EQ(to_string(*profile), "executor: cores 1, memory 1g; task: cpus 1");
 }
 
+TEST(default_profile, under_exact_matching_is_sparks_to_the_clause) {
+  const auto on = [](master_kind master, std::string_view more = "troupe.app.name=x") {
+    const auto s = with_arguments({"troupe.scheduler.profile-matching=exact", more});
+    return to_string(*default_profile(*s, rules_of(*s, master)));
+  };
+  EXPECT_EQ(on(master_kind::local), "executor: cores 1, memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_EQ(on(master_kind::yarn), "executor: cores 1, memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_EQ(on(master_kind::local_cluster), "executor: memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_EQ(on(master_kind::local_cluster, "troupe.executor.cores=1"),
+            "executor: cores 1, memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_THAT(
+      message_of(with_arguments({"troupe.scheduler.profile-matching=exact", "troupe.executor.resource.gpu.amount=1",
+                                 "troupe.task.resource.gpu.amount=0.7"})),
+      HasSubstr("must be either <= 0.5"));
+}
+
+TEST(default_profile, says_what_the_rules_for_profiles_depend_on) {
+  const auto s = with_arguments({"troupe.scheduler.profile-matching=exact", "troupe.scheduler.support-matrix=spark",
+                                 "troupe.dynamic-allocation.enabled=false", "troupe.executor.cores=2"});
+  const auto rules = rules_of(*s, master_kind::node_agents);
+  EXPECT_TRUE(rules.is_exact());
+  EXPECT_EQ(rules.support, support_matrix::spark);
+  EXPECT_EQ(rules.master, master_kind::node_agents);
+  EXPECT_FALSE(rules.dynamic_allocation);
+  EXPECT_TRUE(rules.cores_configured);
+  EXPECT_FALSE(rules_of(settings{}, master_kind::local).is_dynamic()) << "a local master counts as without";
+  EXPECT_TRUE(rules_of(settings{}, master_kind::local_cluster).is_dynamic());
+}
+
 TEST(default_profile, rules_are_checked_when_settings_are_built) {
   EXPECT_EQ(fault("troupe.executor.resource.gpu.vendor: acme"),
             "x.yaml:1: troupe.executor.resource.gpu.vendor: the amount is missing; set "
