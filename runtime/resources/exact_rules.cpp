@@ -39,7 +39,7 @@ result<void> check_supported(const resource_profile& written, const profile_rule
                    "(troupe.scheduler.support-matrix = spark): choose another master, or set the matrix to all");
   }
   if (rules.is_dynamic()) return {};
-  return refused("ResourceProfiles are only supported on YARN and Kubernetes and Standalone with dynamic allocation " +
+  return refused("ResourceProfiles are only supported on YARN and Kubernetes and Standalone with dynamic allocation" +
                  std::string{local ? "; the master is a local one" : "; troupe.dynamic-allocation.enabled is false"} +
                  " (troupe.scheduler.support-matrix = spark): change that, use a task-only profile" +
                  (local ? " on another master" : "") + ", or set the matrix to all");
