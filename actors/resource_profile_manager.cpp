@@ -15,34 +15,36 @@ struct manager_state {
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
 
-  /// What was registered, as everybody else sees it; a new one is written down.
-  resolved_profile resolved(profile_registration done) {
-    if (done.is_new) {
-      log->info("profile-added profile={} shape={} content=\"{}\"", done.profile.value, done.shape.value,
-                to_string(done.content));
-      for (const auto& note : done.notes) log->warn("profile-note profile={} {}", done.profile.value, note);
-    }
-    return {done.profile, done.shape, std::move(done.content)};
+  void write_down(const profile_registration& done) {
+    for (const auto& alternative : done.alternatives) write_down(alternative);
+    if (!done.is_new) return;
+    log->info("profile-added profile={} shape={} content=\"{}\"", done.profile.value, done.shape.value,
+              to_string(done.content));
+    for (const auto& note : done.notes) log->warn("profile-note profile={} {}", done.profile.value, note);
   }
 
   caf::result<boxed<registered_profiles>> add(const register_profiles& wanted) {
     registered_profiles answer;
+    std::vector<profile_registration> known;
     for (const auto& profile : wanted.profiles) {
       auto done = registry->register_profile(profile, wanted.submitter);
       if (!done) return to_caf_error(done.error());
-      answer.profiles.push_back(resolved(*std::move(done)));
+      write_down(*done);
+      answer.profiles.push_back(resolved(*done));
+      known.push_back(*std::move(done));
     }
     for (const auto& meeting : wanted.meetings) {
       std::vector<profile_use> uses;
       for (const auto& carried : meeting) {
         if (carried.profile >= wanted.profiles.size())
           return to_caf_error(make_error(ec::invalid_argument, "a stage carries a profile that the job lacks"));
-        uses.push_back({answer.profiles[carried.profile].profile, carried.dataset});
+        uses.push_back({known[carried.profile], carried.dataset});
       }
       if (uses.empty()) return to_caf_error(make_error(ec::invalid_argument, "no profile meets in a stage"));
       auto done = registry->profile_of_stage(uses, wanted.on_profile_change);
       if (!done) return to_caf_error(done.error());
-      answer.profiles.push_back(resolved(*std::move(done)));
+      write_down(*done);
+      answer.profiles.push_back(resolved(*done));
     }
     return box(std::move(answer));
   }

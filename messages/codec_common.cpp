@@ -70,6 +70,7 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
     entry.set_share(here.amount("share", amount.units));
   }
   out.set_build(in.build);
+  write_list(in.alternatives, *out.mutable_alternatives(), at, "alternatives");
 }
 
 void read(const pb::ResourceProfile& in, resource_profile& out, const place& at) {
@@ -88,6 +89,9 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
     entry(out.task, from.name(), here).units = here.amount("share", from.share());
   }
   out.build = in.build();
+  for (const auto& alternative : in.alternatives())
+    if (alternative.alternatives_size() > 0) return at.fail("alternatives", "have alternatives themselves");
+  read_list(in.alternatives(), out.alternatives, at, "alternatives");
 }
 
 void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& at) {
@@ -151,12 +155,16 @@ void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at
   out.set_profile(in.profile.value);
   out.set_shape(in.shape.value);
   write(in.content, *out.mutable_content(), place{at, "content"});
+  write_list(in.alternatives, *out.mutable_alternatives(), at, "alternatives");
 }
 
 void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at) {
   out.profile.value = in.profile();
   out.shape.value = in.shape();
   read(in.content(), out.content, place{at, "content"});
+  for (const auto& alternative : in.alternatives())
+    if (alternative.alternatives_size() > 0) return at.fail("alternatives", "have alternatives themselves");
+  read_list(in.alternatives(), out.alternatives, at, "alternatives");
 }
 
 void write(const carried_profile& in, pb::CarriedProfile& out, const place& at) {

@@ -29,7 +29,7 @@ public:
   profile_reader(std::string_view file, std::string_view directory) : file_(file), directory_(directory) {}
 
   result<resource_profile> read(const yaml_node& node, const std::string& what) {
-    if (auto ok = check_fields(file_, node, what, {"executor", "task"}); !ok) return ok.error();
+    if (auto ok = check_fields(file_, node, what, {"executor", "task", "alternatives"}); !ok) return ok.error();
     if (const auto* executor = node.find("executor")) {
       if (auto ok = read_executor(*executor, what + ": executor"); !ok) return ok.error();
     }
@@ -126,6 +126,32 @@ private:
   resource_profile out_;
 };
 
+/// The profiles that `alternatives` names, which may stand anywhere in the file; without alternatives of their own,
+/// which are no choice of the one that names them.
+result<std::vector<resource_profile>> read_alternatives(std::string_view file, const yaml_node& profile,
+                                                        const std::vector<named_profile>& all) {
+  std::vector<resource_profile> out;
+  const auto* list = profile.find("alternatives");
+  if (!list) return out;
+  const auto add = [&](const yaml_node& entry) -> result<void> {
+    if (!entry.is_text())
+      return yaml_error(file, entry.line,
+                        "profile " + profile.key +
+                            ": alternatives must be a name or a list of names of profiles, such as [wide-cpu]");
+    auto found = find_profile(all, entry.text, file, entry.line);
+    if (!found) return found.error();
+    out.push_back(*std::move(found));
+    return {};
+  };
+  if (!list->is_list()) {
+    if (auto ok = add(*list); !ok) return ok.error();
+    return out;
+  }
+  for (const auto& entry : list->children)
+    if (auto ok = add(entry); !ok) return ok.error();
+  return out;
+}
+
 } // namespace
 
 result<std::vector<named_profile>> read_profiles(std::string_view file, std::string_view directory,
@@ -139,6 +165,17 @@ result<std::vector<named_profile>> read_profiles(std::string_view file, std::str
     auto content = profile_reader{file, directory}.read(child, "profile " + child.key);
     if (!content) return content.error();
     out.push_back({child.key, std::move(*content), child.key_line});
+  }
+  std::vector<std::vector<resource_profile>> alternatives;
+  for (const auto& child : node.children) {
+    auto some = read_alternatives(file, child, out);
+    if (!some) return some.error();
+    alternatives.push_back(*std::move(some));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].content.alternatives = std::move(alternatives[i]);
+    if (auto valid = validate(out[i].content); !valid)
+      return yaml_error(file, out[i].line, "profile " + out[i].name + ": " + valid.error().message);
   }
   return out;
 }

@@ -132,6 +132,9 @@ constexpr setting_schema entries[] = {
     path(
         keys::run_directory, all,
         "Parent of the session's private directory; not set: $XDG_RUNTIME_DIR, else the system's temporary directory."),
+    time(keys::scheduler_alternative_wait, "3s", 0, driver,
+         "How long a stage whose profile has alternatives goes without room before executors of the next one are asked "
+         "for; what is free is taken at once."),
     time(keys::scheduler_infeasible_timeout, "30s", 0, driver,
          "How long a job waits for a cluster that may grow before a profile that nothing satisfies fails it."),
     count(keys::scheduler_max_batch, "256", 1, 65'536, driver, "Most tasks in one launch message."),

@@ -34,12 +34,9 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
   for (std::uint32_t i = 0; i < job.spec->stages.size(); ++i) {
     const auto& what = job.spec->stages[i];
     const auto& profile = profiles[what.profile];
-    shapes_.try_emplace(profile.shape, profile.content);
-    demand wanted{profile.profile, profile.shape, std::make_shared<const resource_profile>(profile.content),
-                  what.is_native() ? std::get<native_program>(what.program).build_id : std::string{}};
     const stage_id stage{next_stage_++};
     stages_.emplace(stage, std::pair{id, i});
-    job.stages.emplace_back(stage, id, i, what, pool_.intern(std::move(wanted)));
+    job.stages.emplace_back(stage, id, i, what, demands_of(profile, what));
     for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
   }
   job.stages.back().keeps_values = job.stages.back().spec->keep_results && !job.stages.back().spec->is_shuffle_map();
@@ -52,6 +49,20 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
   }
   schedule(now, out);
   return id;
+}
+
+/// What tasks of this profile may run as, each once.
+std::vector<demand_index> dag_scheduler::demands_of(const resolved_profile& profile, const stage_spec& stage) {
+  std::vector<demand_index> demands;
+  const auto add = [&](const resolved_profile& one) {
+    shapes_.try_emplace(one.shape, one.content);
+    const auto d = pool_.intern({one.profile, one.shape, std::make_shared<const resource_profile>(one.content),
+                                 stage.is_native() ? std::get<native_program>(stage.program).build_id : std::string{}});
+    if (std::find(demands.begin(), demands.end(), d) == demands.end()) demands.push_back(d);
+  };
+  add(profile);
+  for (const auto& alternative : profile.alternatives) add(alternative);
+  return demands;
 }
 
 /// Starts the jobs that have heard whether their executors can be had, and those that have waited long enough.
@@ -207,7 +218,7 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
     } else if (stage.state != stage_state::running) {
       start(job, stage, now, out);
     } else {
-      make_ready(stage);
+      make_ready(stage, now);
     }
   }
   const bool all_complete = std::all_of(job.stages.begin(), job.stages.end(),
@@ -224,8 +235,8 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
   stage.inputs = inputs_of(job, stage);
   out.push_back(
       effects::publish{events::stage_submitted{job.id, stage.id, stage.attempt, stage.spec->name,
-                                               pool_.demand_of(stage.demand).profile, stage.tasks.pending()}});
-  make_ready(stage);
+                                               pool_.demand_of(stage.demand()).profile, stage.tasks.pending()}});
+  make_ready(stage, now);
 }
 
 void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {

@@ -33,10 +33,11 @@ public:
     duration queue_ahead = std::chrono::milliseconds{1}; ///< work queued per lease beyond the running task
     duration long_task = std::chrono::milliseconds{10};  ///< nothing is queued ahead behind such tasks
     duration infeasible_timeout = std::chrono::seconds{30};
-    std::uint32_t max_stage_attempts = 4;        ///< that missing map outputs may end, in a row
-    std::uint64_t max_result_bytes = 1ull << 30; ///< of one job, inline ones together
-    std::uint32_t retained_jobs = 100;           ///< ended jobs that can still be asked for
-    std::uint32_t held_jobs = 1000;              ///< ended jobs whose results wait to be fetched and released
+    duration alternative_wait = std::chrono::seconds{3}; ///< without room, before the next alternative is asked for
+    std::uint32_t max_stage_attempts = 4;                ///< that missing map outputs may end, in a row
+    std::uint64_t max_result_bytes = 1ull << 30;         ///< of one job, inline ones together
+    std::uint32_t retained_jobs = 100;                   ///< ended jobs that can still be asked for
+    std::uint32_t held_jobs = 1000;                      ///< ended jobs whose results wait to be fetched and released
     duration feasibility_wait =
         std::chrono::seconds{2};                      ///< a job waits so long to hear whether its executors can be had
     duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
@@ -111,6 +112,7 @@ private:
   stage_run* find_stage(stage_id id);
 
   // dag_scheduler.cpp: jobs and stages
+  std::vector<demand_index> demands_of(const resolved_profile& profile, const stage_spec& stage);
   void admit(time_point now, effects::list& out);
   void settle(job_run& job, time_point now, effects::list& out);
   void start(job_run& job, stage_run& stage, time_point now, effects::list& out);
@@ -126,6 +128,7 @@ private:
   job_progress progress_of(const job_run& job, time_point now) const;
   std::string waiting_for(const job_run& job) const;
   std::string waiting_for(const stage_run& stage) const;
+  std::string lack_of(demand_index d) const;
   std::optional<std::string> fault_of_tasks() const;
 
   // outcomes.cpp: what executors say
@@ -143,9 +146,9 @@ private:
 
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
-  void fill(lease_record& lease, std::uint32_t cap);
+  void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
-  void grant(demand_index d, effects::list& out);
+  void grant(demand_index d, time_point now, effects::list& out);
   bool must_yield(const lease_record& lease, rank mine);
   void claim_granted(demand_index d, executor_index e);
   void drop_claims(executor_index e);
@@ -153,7 +156,7 @@ private:
   std::uint64_t waiting_tasks(demand_index d) const;
   std::uint32_t window_of(const stage_run& stage) const;
   std::uint32_t window_of(const lease_record& lease, const stage_run& stage);
-  void make_ready(stage_run& stage);
+  void make_ready(stage_run& stage, time_point now);
   void unready(stage_run& stage);
   executor_orders& orders_for(executor_index e);
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
@@ -165,6 +168,11 @@ private:
   void ask(shape_id shape, time_point now);
   bool is_unanswered(const job_run& job, const stage_run& stage) const;
   std::string cure(demand_index d, const feasibility& answer) const;
+  bool is_impossible(demand_index d) const;
+  void open_alternatives(time_point now);
+  std::string cures(const stage_run& stage) const;
+  bool is_overdue(demand_index d, time_point now) const;
+  std::optional<std::string> given_up(const stage_run& stage, time_point now) const;
   std::optional<error> hopeless(const job_run& job) const;
   void watch_unsatisfied(time_point now);
   void report_load(time_point now, effects::list& out);

@@ -8,14 +8,15 @@ namespace troupe {
 
 /// Asks when a job is submitted, so that a stage that can never run fails the job before its first task.
 void dag_scheduler::ask_feasibility(job_run& job, time_point now) {
-  for (const auto& stage : job.stages) {
-    if (pool_.satisfying(stage.demand) > 0) continue;
-    const auto shape = pool_.demand_of(stage.demand).shape;
-    const auto answer = answers_.find(shape);
-    if (answer == answers_.end()) job.unanswered.insert(shape);
-    // What an elastic cluster said once may have changed; a fixed one says the same for ever.
-    if (answer == answers_.end() || !answer->second.fixed) ask(shape, now);
-  }
+  for (const auto& stage : job.stages)
+    for (const auto d : stage.demands) {
+      if (pool_.satisfying(d) > 0) continue;
+      const auto shape = pool_.demand_of(d).shape;
+      const auto answer = answers_.find(shape);
+      if (answer == answers_.end()) job.unanswered.insert(shape);
+      // What an elastic cluster said once may have changed; a fixed one says the same for ever.
+      if (answer == answers_.end() || !answer->second.fixed) ask(shape, now);
+    }
 }
 
 void dag_scheduler::ask(shape_id shape, time_point now) {
@@ -27,7 +28,34 @@ void dag_scheduler::ask(shape_id shape, time_point now) {
 }
 
 bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) const {
-  return pool_.satisfying(stage.demand) == 0 && job.unanswered.contains(pool_.demand_of(stage.demand).shape);
+  const auto is_satisfied = [&](demand_index d) { return pool_.satisfying(d) > 0; };
+  if (std::any_of(stage.demands.begin(), stage.demands.end(), is_satisfied)) return false;
+  return std::any_of(stage.demands.begin(), stage.demands.end(),
+                     [&](demand_index d) { return job.unanswered.contains(pool_.demand_of(d).shape); });
+}
+
+/// No executor satisfies it, and none that does can ever be had.
+bool dag_scheduler::is_impossible(demand_index d) const {
+  if (pool_.satisfying(d) > 0) return false;
+  const auto answer = answers_.find(pool_.demand_of(d).shape);
+  return answer != answers_.end() && !answer->second.feasible && answer->second.fixed;
+}
+
+/// Asks for executors of the next alternative where a stage has had no room for so long, and at once where what it
+/// would rather have can never be had.
+void dag_scheduler::open_alternatives(time_point now) {
+  for (const auto& [d, stages] : ready_)
+    for (const auto& [r, stage] : stages) {
+      if (d != stage->demand()) continue; // each stage once
+      auto& opened = stage->opened;
+      const auto all = stage->demands.size();
+      if (opened < all && now - stage->served >= options_.alternative_wait) {
+        ++opened;
+        stage->served = now; // for the one after it
+        load_due_ = true;
+      }
+      for (; opened < all && is_impossible(stage->demands[opened - 1]); ++opened) load_due_ = true;
+    }
 }
 
 /// What would help a demand that nobody satisfies, to follow the reason.
@@ -39,13 +67,22 @@ std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const
   return "; " + answer.sentence;
 }
 
+/// The same for all that a stage may run as.
+std::string dag_scheduler::cures(const stage_run& stage) const {
+  std::string text;
+  for (const auto d : stage.demands)
+    if (const auto answer = answers_.find(pool_.demand_of(d).shape);
+        answer != answers_.end() && !answer->second.feasible)
+      text += cure(d, answer->second);
+  return text;
+}
+
 /// Why the job can never end: a stage is left that no executor satisfies and for which none can ever be had.
 std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
   for (const auto& stage : job.stages) {
-    if (stage.state == stage_state::complete || pool_.satisfying(stage.demand) > 0) continue;
-    const auto answer = answers_.find(pool_.demand_of(stage.demand).shape);
-    if (answer != answers_.end() && !answer->second.feasible && answer->second.fixed)
-      return make_error(ec::infeasible, waiting_for(stage) + cure(stage.demand, answer->second));
+    if (stage.state == stage_state::complete) continue;
+    if (std::all_of(stage.demands.begin(), stage.demands.end(), [&](demand_index d) { return is_impossible(d); }))
+      return make_error(ec::infeasible, waiting_for(stage) + cures(stage));
   }
   return std::nullopt;
 }
@@ -71,28 +108,41 @@ void dag_scheduler::on_feasibility(shape_id shape, const feasibility& answer, ti
     if (!job.finished())
       if (auto why = hopeless(job)) fail(job, std::move(*why), now, out);
   admit(now, out);
+  open_alternatives(now);
   schedule(now, out);
 }
 
 void dag_scheduler::on_launch_failed(shape_id shape, const std::string& detail) { launch_failures_[shape] = detail; }
 
-void dag_scheduler::on_tick(time_point now, effects::list& out) {
+/// Nothing has satisfied it for too long. Where an executor can be had, one waits for room; unless those that were
+/// started for it do not live, or run another program.
+bool dag_scheduler::is_overdue(demand_index d, time_point now) const {
+  const auto waiting = unsatisfied_.find(d);
+  if (waiting == unsatisfied_.end() || now - waiting->second < options_.infeasible_timeout) return false;
+  const auto shape = pool_.demand_of(d).shape;
+  const auto answer = answers_.find(shape);
+  const bool can_be_had = answer != answers_.end() && answer->second.feasible;
+  return !can_be_had || launch_failures_.contains(shape) || pool_.has_wrong_program(d);
+}
+
+/// Why a stage waits no longer: all that it may run as is overdue.
+std::optional<std::string> dag_scheduler::given_up(const stage_run& stage, time_point now) const {
+  if (!std::all_of(stage.demands.begin(), stage.demands.end(), [&](demand_index d) { return is_overdue(d, now); }))
+    return std::nullopt;
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options_.infeasible_timeout).count();
+  return waiting_for(stage) + cures(stage) + " (waited " + std::to_string(waited) +
+         "ms: troupe.scheduler.infeasible-timeout)";
+}
+
+void dag_scheduler::on_tick(time_point now, effects::list& out) {
   std::map<job_id, std::string> late;
   for (const auto& [d, since] : unsatisfied_) {
-    if (now - since < options_.infeasible_timeout) continue;
-    // Where an executor can be had, the job waits for room; unless those that were started for it do not live, or run
-    // another program.
-    const auto shape = pool_.demand_of(d).shape;
-    const auto answer = answers_.find(shape);
-    const bool refused = answer != answers_.end() && !answer->second.feasible;
-    if (answer != answers_.end() && !refused && !launch_failures_.contains(shape) && !pool_.has_wrong_program(d))
-      continue;
+    if (!is_overdue(d, now)) continue;
     for (const auto& [r, stage] : ready_.at(d))
-      late.try_emplace(r.job, waiting_for(*stage) + (refused ? cure(d, answer->second) : "") + " (waited " +
-                                  std::to_string(waited) + "ms: troupe.scheduler.infeasible-timeout)");
+      if (auto why = given_up(*stage, now)) late.try_emplace(r.job, std::move(*why));
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);
+  open_alternatives(now);
   const bool forgiven = pool_.forgive(now);
   const auto held = held_.size();
   admit(now, out);
@@ -105,10 +155,12 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
   std::map<shape_id, shape_load> loads;
   for (const auto& [d, stages] : ready_) {
     const auto& what = pool_.demand_of(d);
+    std::uint64_t pending = 0;
+    for (const auto& [r, stage] : stages)
+      if (stage->preference_of(d) < stage->opened) pending += stage->tasks.pending();
+    if (pending == 0 || is_impossible(d)) continue;
     auto& load = loads[what.shape];
     load.shape = what.shape;
-    std::uint64_t pending = 0;
-    for (const auto& [r, stage] : stages) pending += stage->tasks.pending();
     const auto slots = std::max<std::int64_t>(1, slots_of(*what.content).slots);
     const auto wanted = (pending + static_cast<std::uint64_t>(slots) - 1) / static_cast<std::uint64_t>(slots);
     const auto clamp = [](std::uint64_t n) {

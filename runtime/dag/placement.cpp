@@ -2,22 +2,30 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
 
 namespace troupe {
 
-void dag_scheduler::make_ready(stage_run& stage) {
+/// Under each of its demands: what is free first is taken.
+void dag_scheduler::make_ready(stage_run& stage, time_point now) {
   if (stage.tasks.pending() == 0) return;
-  if (ready_[stage.demand].emplace(rank{stage.job, stage.index}, &stage).second) load_due_ = true;
+  bool is_new = false;
+  for (const auto d : stage.demands) is_new |= ready_[d].emplace(rank{stage.job, stage.index}, &stage).second;
+  if (!is_new) return;
+  stage.served = now;
+  load_due_ = true;
 }
 
 void dag_scheduler::unready(stage_run& stage) {
-  const auto it = ready_.find(stage.demand);
-  if (it == ready_.end()) return;
-  it->second.erase({stage.job, stage.index});
-  if (it->second.empty()) ready_.erase(it);
+  for (const auto d : stage.demands) {
+    const auto it = ready_.find(d);
+    if (it == ready_.end()) continue;
+    it->second.erase({stage.job, stage.index});
+    if (it->second.empty()) ready_.erase(it);
+  }
 }
 
 executor_orders& dag_scheduler::orders_for(executor_index e) {
@@ -133,7 +141,7 @@ void dag_scheduler::drop_stale_claims() {
   }
 }
 
-void dag_scheduler::fill(lease_record& lease, std::uint32_t cap) {
+void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now) {
   while (cap > 0) {
     const auto it = ready_.find(lease.demand);
     if (it == ready_.end()) return;
@@ -167,6 +175,7 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap) {
       find_job(stage.job)->touched.insert(record.info.executor);
     }
     lease.add(batch);
+    stage.served = now;
     record.in_flight += n;
     orders.batches.push_back(std::move(batch));
     if (stage.tasks.pending() == 0) unready(stage);
@@ -199,7 +208,7 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
         const auto leases = std::max<std::uint64_t>(1, pool_.leases_of(lease.demand));
         const std::uint64_t worthwhile = 100'000 / std::max<std::uint64_t>(1, stage->mean_nanoseconds);
         const auto fair = std::max((waiting_tasks(lease.demand) + leases - 1) / leases, worthwhile);
-        fill(lease, static_cast<std::uint32_t>(std::min<std::uint64_t>(fair, space)));
+        fill(lease, static_cast<std::uint32_t>(std::min<std::uint64_t>(fair, space)), now);
       }
     }
   }
@@ -207,7 +216,7 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
 }
 
 /// New leases for what waits of one demand, as far as there is room, and an even share of the tasks for each.
-void dag_scheduler::grant(demand_index d, effects::list& out) {
+void dag_scheduler::grant(demand_index d, time_point now, effects::list& out) {
   const auto waiting = waiting_tasks(d);
   std::vector<lease_id> fresh;
   while (fresh.size() < waiting && pool_.has_room(d)) {
@@ -225,7 +234,7 @@ void dag_scheduler::grant(demand_index d, effects::list& out) {
     const auto left = fresh.size() - i;
     const auto share = (waiting_tasks(d) + left - 1) / left;
     fill(*pool_.find_lease(fresh[i]),
-         static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())));
+         static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())), now);
   }
 }
 
@@ -234,13 +243,13 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
   for (const auto id : refills)
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);
   drop_stale_claims();
-  // Best rank first.
-  std::vector<std::pair<rank, demand_index>> order;
+  // Best rank first, then what a stage would rather have.
+  std::vector<std::tuple<rank, std::uint32_t, demand_index>> order;
   order.reserve(ready_.size());
   for (const auto& [d, stages] : ready_)
-    if (pool_.has_room(d)) order.emplace_back(stages.begin()->first, d);
+    if (pool_.has_room(d)) order.emplace_back(stages.begin()->first, stages.begin()->second->preference_of(d), d);
   std::sort(order.begin(), order.end());
-  for (const auto& [r, d] : order) grant(d, out);
+  for (const auto& [r, preference, d] : order) grant(d, now, out);
   drop_stale_claims();
   watch_unsatisfied(now);
   flush(out);

@@ -66,13 +66,17 @@ private:
 
 class stage_run {
 public:
-  stage_run(stage_id id, job_id job, std::uint32_t index, const stage_spec& spec, demand_index demand);
+  /// @pre `demands` not empty
+  stage_run(stage_id id, job_id job, std::uint32_t index, const stage_spec& spec, std::vector<demand_index> demands);
 
   stage_id id;
   job_id job;
   std::uint32_t index;    ///< in job_spec::stages
   const stage_spec* spec; ///< owned by the job
-  demand_index demand;
+  /// What its tasks may run as: of its profile, then of that one's alternatives, each once, in order of preference.
+  std::vector<demand_index> demands;
+  std::uint32_t opened = 1; ///< for so many of them executors are asked for; the rest is taken where it is free
+  time_point served{};      ///< when it last got room for a task, or began to wait for it
   std::shared_ptr<const std::variant<native_program, command_program>> program;
   std::uint32_t most_in_batch; ///< so that the arguments of a batch stay below a size that travels well
 
@@ -95,6 +99,11 @@ public:
   std::uint64_t output_bytes = 0;
   time_point started{};
   time_point ended{};
+
+  /// The one of its profile itself.
+  demand_index demand() const noexcept { return demands.front(); }
+  /// Position of a demand among them. @pre it is one of them
+  std::uint32_t preference_of(demand_index d) const noexcept;
 
   /// Adds the measurements of a batch with at least one attempt that counts.
   void measure(const outcome_batch& batch);

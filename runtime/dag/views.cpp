@@ -55,7 +55,7 @@ job_progress dag_scheduler::progress_of(const job_run& job, time_point now) cons
     stage_progress s;
     s.stage = stage.id;
     s.name = stage.spec->name;
-    const auto& demand = pool_.demand_of(stage.demand);
+    const auto& demand = pool_.demand_of(stage.demand());
     s.profile_number = demand.profile;
     s.profile = demand.profile == default_profile_id ? "default" : to_string(*demand.content);
     s.state = stage.state;
@@ -85,7 +85,7 @@ std::string dag_scheduler::waiting_for(const job_run& job) const {
       if (is_unanswered(job, stage))
         return "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
                "): asking whether an executor for its profile can be had (" +
-               to_string(*pool_.demand_of(stage.demand).content) + ")";
+               to_string(*pool_.demand_of(stage.demand()).content) + ")";
   for (const auto& stage : job.stages)
     if (stage.state == stage_state::running && stage.tasks.pending() > 0) return waiting_for(stage);
   return {};
@@ -93,16 +93,25 @@ std::string dag_scheduler::waiting_for(const job_run& job) const {
 
 std::string dag_scheduler::waiting_for(const stage_run& stage) const {
   const auto prefix = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): ";
-  if (const auto fit = pool_.satisfying(stage.demand); fit > 0) {
-    const auto reason = pool_.refusal_of(stage.demand);
+  for (const auto d : stage.demands) {
+    const auto fit = pool_.satisfying(d);
+    if (fit == 0) continue;
+    const auto reason = pool_.refusal_of(d);
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +
            (reason ? " or has refused it (" + *reason + ")" : "");
   }
-  const auto& demand = pool_.demand_of(stage.demand);
-  auto text = prefix + "no executor satisfies its profile (" + to_string(*demand.content) + ")";
-  if (const auto nearest = pool_.nearest(stage.demand)) {
+  auto text = prefix + "no executor satisfies its profile";
+  for (const auto d : stage.demands) text += (d == stage.demand() ? "" : ", nor its alternative") + lack_of(d);
+  return text;
+}
+
+/// Its content, and what comes nearest to it.
+std::string dag_scheduler::lack_of(demand_index d) const {
+  const auto& demand = pool_.demand_of(d);
+  auto text = " (" + to_string(*demand.content) + ")";
+  if (const auto nearest = pool_.nearest(d)) {
     const auto& info = pool_[nearest->executor].info;
     text += "; the nearest, executor " + std::to_string(info.executor.value) + " on " + info.host;
     const char* comma = ", ";
@@ -137,7 +146,7 @@ std::optional<std::string> dag_scheduler::fault() const {
     for (const auto& [r, stage] : stages) {
       if (stage->state != stage_state::running) return "a stage that does not run is ready";
       if (stage->tasks.pending() == 0) return "a stage without pending tasks is ready";
-      if (stage->demand != d) return "a stage is ready under another demand";
+      if (stage->preference_of(d) == stage->demands.size()) return "a stage is ready under another demand";
     }
   }
   for (const auto& [id, where] : stages_) {
@@ -145,8 +154,10 @@ std::optional<std::string> dag_scheduler::fault() const {
     if (it == jobs_.end() || it->second.finished()) return "a stage of an ended job is still known";
     const auto& stage = it->second.stages[where.second];
     if (stage.state == stage_state::running && stage.tasks.pending() > 0) {
-      const auto d = ready_.find(stage.demand);
-      if (d == ready_.end() || !d->second.contains({stage.job, stage.index})) return "a running stage is not ready";
+      for (const auto wanted : stage.demands) {
+        const auto d = ready_.find(wanted);
+        if (d == ready_.end() || !d->second.contains({stage.job, stage.index})) return "a running stage is not ready";
+      }
     }
   }
   return std::nullopt;

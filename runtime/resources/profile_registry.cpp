@@ -9,6 +9,12 @@
 
 namespace troupe {
 
+resolved_profile resolved(const profile_registration& registered) {
+  resolved_profile out{registered.profile, registered.shape, registered.content, {}};
+  for (const auto& alternative : registered.alternatives) out.alternatives.push_back(resolved(alternative));
+  return out;
+}
+
 profile_registry::profile_registry(resource_profile defaults, profile_rules rules) : rules_(rules) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("default profile: " + why); };
   if (auto ok = validate(defaults); !ok) refuse(ok.error().message);
@@ -25,6 +31,20 @@ profile_registry::profile_registry(resource_profile defaults, profile_rules rule
 
 result<profile_registration> profile_registry::register_profile(const resource_profile& profile,
                                                                 const std::string& submitter) {
+  if (profile.alternatives.empty()) return register_one(profile, submitter);
+  if (auto ok = validate(profile); !ok) return ok.error();
+  auto first = register_one(first_choice(profile), submitter);
+  if (!first) return first.error();
+  for (const auto& alternative : profile.alternatives) {
+    auto next = register_one(alternative, submitter);
+    if (!next) return make_error(next.error().code, "alternative: " + next.error().message);
+    first->alternatives.push_back(*std::move(next));
+  }
+  return first;
+}
+
+result<profile_registration> profile_registry::register_one(const resource_profile& profile,
+                                                            const std::string& submitter) {
   if (profile.build == 0 && profile == resource_profile{}) return answer(default_profile_id, false, {});
   const origin from{submitter, profile.build, profile};
   if (rules_.is_exact())
@@ -60,15 +80,24 @@ result<resource_profile> profile_registry::check(const resource_profile& written
 
 result<profile_registration> profile_registry::profile_of_stage(const std::vector<profile_use>& uses,
                                                                 profile_change rule) {
+  const auto same_choices = [](const profile_registration& a, const profile_registration& b) {
+    return a.profile == b.profile &&
+           std::equal(a.alternatives.begin(), a.alternatives.end(), b.alternatives.begin(), b.alternatives.end(),
+                      [](const auto& x, const auto& y) { return x.profile == y.profile; });
+  };
   std::vector<profile_use> different;
   for (const auto& use : uses) {
-    if (find(use.profile) == nullptr)
-      return make_error(ec::not_found, "ResourceProfileId " + std::to_string(use.profile.value) + " not found!");
-    if (std::none_of(different.begin(), different.end(), [&](const auto& d) { return d.profile == use.profile; }))
+    const auto id = use.profile.profile;
+    if (find(id) == nullptr)
+      return make_error(ec::not_found, "ResourceProfileId " + std::to_string(id.value) + " not found!");
+    if (std::none_of(different.begin(), different.end(),
+                     [&](const auto& d) { return same_choices(d.profile, use.profile); }))
       different.push_back(use);
   }
-  if (different.size() == 1) return answer(different.front().profile, false, {});
-  if (rule == profile_change::error) return conflict(different[0], different[1]);
+  if (different.size() == 1) return different.front().profile;
+  const bool choices =
+      std::any_of(different.begin(), different.end(), [](const auto& d) { return !d.profile.alternatives.empty(); });
+  if (rule == profile_change::error || choices) return conflict(different[0], different[1], choices);
   return merge(different);
 }
 
@@ -76,13 +105,14 @@ result<profile_registration> profile_registry::merge(const std::vector<profile_u
   auto order = uses;
   // So that ties between scripts and vendors do not depend on who asks.
   if (!rules_.is_exact())
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.profile < b.profile; });
+    std::sort(order.begin(), order.end(),
+              [](const auto& a, const auto& b) { return a.profile.profile < b.profile.profile; });
   resource_profile merged;
   std::string names;
   for (const auto& use : order) {
-    const auto& entry = *find(use.profile);
-    names += (names.empty() ? "" : ", ") + std::to_string(use.profile.value);
-    if (use.profile == order.front().profile)
+    const auto& entry = *find(use.profile.profile);
+    names += (names.empty() ? "" : ", ") + std::to_string(entry.profile.value);
+    if (&use == &order.front())
       merged = rules_.is_exact() ? entry.written : entry.content;
     else
       merged = rules_.is_exact() ? exact::merge(merged, entry.written) : troupe::merge(merged, entry.content);
@@ -95,17 +125,21 @@ result<profile_registration> profile_registry::merge(const std::vector<profile_u
   return answer(*added, true, {});
 }
 
-error profile_registry::conflict(const profile_use& a, const profile_use& b) const {
+error profile_registry::conflict(const profile_use& a, const profile_use& b, bool choices) const {
   const auto one = [this](const profile_use& use) {
-    return "'" + use.dataset + "' has (" + to_string(find(use.profile)->written) + ")";
+    auto written = find(use.profile.profile)->written;
+    for (const auto& other : use.profile.alternatives) written.alternatives.push_back(find(other.profile)->written);
+    return "'" + use.dataset + "' has (" + to_string(written) + ")";
   };
   const std::string what = rules_.is_exact() ? "Multiple ResourceProfiles specified in the RDDs for this stage: "
                                              : "two resource profiles meet in one stage: ";
   return make_error(ec::invalid_profile,
                     what + one(a) + ", and " + one(b) +
-                        ", which is computed in the same tasks. Give both one profile, put a shuffle such as "
-                        "group_by_key between them, or set troupe.scheduler.profile-change = merge to run the stage "
-                        "with the larger amount of each.");
+                        ", which is computed in the same tasks. Give both one profile, or put a shuffle such as "
+                        "group_by_key between them" +
+                        (choices ? "; profiles with alternatives are not merged."
+                                 : ", or set troupe.scheduler.profile-change = merge to run the stage with the larger "
+                                   "amount of each."));
 }
 
 result<profile_id> profile_registry::add(const resource_profile& written, resource_profile content) {
@@ -147,7 +181,7 @@ profile_registration profile_registry::answer(profile_id id, bool is_new, std::v
       notes.push_back(to_string(idle) + ": an executor of this profile runs " + std::to_string(entry.slots.slots) +
                       " tasks at once, limited by " + entry.slots.limiting_resource);
   }
-  return {entry.profile, entry.shape, entry.content, runs_anywhere(entry), is_new, std::move(notes)};
+  return {entry.profile, entry.shape, entry.content, runs_anywhere(entry), is_new, std::move(notes), {}};
 }
 
 const registered_profile* profile_registry::find(profile_id id) const noexcept {

@@ -16,6 +16,7 @@
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/profile_notes.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
+#include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
 
@@ -41,13 +42,17 @@ struct profile_registration {
   bool any_executor = false;      ///< `exact`: it runs wherever its tasks fit, whatever the executor was started for
   bool is_new = false;            ///< false: it was there before
   std::vector<std::string> notes; ///< what its author should hear: probable slips of names, idle amounts
+  std::vector<profile_registration> alternatives{}; ///< each a profile of its own
 
   bool operator==(const profile_registration&) const = default;
 };
 
+/// The same as everybody else sees it.
+resolved_profile resolved(const profile_registration& registered);
+
 /// One of the profiles that meet in a stage.
 struct profile_use {
-  profile_id profile;
+  profile_registration profile;
   std::string dataset; ///< that carries it, for the message
 
   bool operator==(const profile_use&) const = default;
@@ -68,14 +73,14 @@ public:
   /// that of the same build of the same submitter, or of equal content from the session itself (submitter "", build 0),
   /// else a new one. An empty profile without a build is the default one.
   /// Refused when the profile, as written or completed, breaks a rule of `validate` or of the policy
-  /// (ec::invalid_profile), or when there are too many (ec::overloaded).
+  /// (ec::invalid_profile), or when there are too many (ec::overloaded). Alternatives are registered each by itself.
   result<profile_registration> register_profile(const resource_profile& profile, const std::string& submitter = {});
 
   /// The one profile of a stage in which several meet: they are equal, or it is an error that names the first two with
   /// their datasets, or they are merged, the larger amount of each clause. Equal means content under `compatible`,
   /// identity under `exact` (MG-2). Merged in the order of ids under `compatible`, whoever asks; in the order given,
   /// and as they were written, under `exact`, where an equivalent one that is registered is taken (MG-6).
-  /// ec::not_found for an unknown id. @pre not empty
+  /// Profiles with alternatives are not merged. ec::not_found for an unknown id. @pre not empty
   result<profile_registration> profile_of_stage(const std::vector<profile_use>& uses, profile_change rule);
 
   /// The profile of an id, or nothing. Valid until the next registration.
@@ -92,9 +97,10 @@ private:
   /// Who made a profile: nobody knows two of them apart.
   using origin = std::tuple<std::string, std::uint64_t, resource_profile>; ///< submitter, build, as written
 
+  result<profile_registration> register_one(const resource_profile& profile, const std::string& submitter);
   result<resource_profile> check(const resource_profile& written) const;
   result<profile_registration> merge(const std::vector<profile_use>& uses);
-  error conflict(const profile_use& a, const profile_use& b) const;
+  error conflict(const profile_use& a, const profile_use& b, bool choices) const;
   result<profile_id> add(const resource_profile& written, resource_profile content);
   shape_id shape_for(const resource_profile& written, const resource_profile& content);
   profile_registration answer(profile_id id, bool is_new, std::vector<std::string> notes) const;

@@ -2,6 +2,8 @@
 
 /// A profile under its number, as everybody but the profile registry sees it. A plain immutable copy.
 
+#include <vector>
+
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 
@@ -9,8 +11,9 @@ namespace troupe {
 
 struct resolved_profile {
   profile_id profile;
-  shape_id shape;           ///< of its executor half
-  resource_profile content; ///< complete
+  shape_id shape;                               ///< of its executor half
+  resource_profile content;                     ///< complete
+  std::vector<resolved_profile> alternatives{}; ///< in order of preference; they have none themselves
   bool operator==(const resolved_profile&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -102,6 +103,23 @@ result<void> check_fit(const resource_profile& profile) {
   if (!lacking.empty())
     return broken("No executor resource configs were specified for " + lacking +
                   ", which tasks of the profile take: add it to the executor half");
+  return {};
+}
+
+/// Each is a profile by itself, and another one.
+result<void> check_alternatives(const resource_profile& profile) {
+  if (profile.alternatives.size() > max_alternatives)
+    return broken("the profile has " + std::to_string(profile.alternatives.size()) + " alternatives, at most " +
+                  std::to_string(max_alternatives) + " are allowed");
+  std::set<resource_profile> seen{first_choice(profile)};
+  for (const auto& alternative : profile.alternatives) {
+    if (!alternative.alternatives.empty())
+      return broken("an alternative (" + to_string(alternative) +
+                    ") has alternatives itself; list them all with the first choice, in order");
+    if (auto ok = validate(alternative); !ok) return broken("alternative: " + ok.error().message);
+    if (!seen.insert(alternative).second)
+      return broken("the profile names the choice (" + to_string(alternative) + ") twice");
+  }
   return {};
 }
 
@@ -209,8 +227,16 @@ std::string to_string(const resource_profile& profile) {
   for (const auto& [name, amount] : profile.task)
     if (name != resource_names::cpus) add_task(name, amount);
 
-  if (executor.empty() && task.empty()) return "default";
-  return executor + (executor.empty() || task.empty() ? "" : "; ") + task;
+  std::string text = executor + (executor.empty() || task.empty() ? "" : "; ") + task;
+  if (text.empty()) text = "default";
+  for (const auto& alternative : profile.alternatives) text += " else (" + to_string(alternative) + ")";
+  return text;
+}
+
+resource_profile first_choice(const resource_profile& profile) {
+  auto first = profile;
+  first.alternatives.clear();
+  return first;
 }
 
 resource_profile_builder& resource_profile_builder::require(const executor_resource_requests& requests) {
@@ -225,9 +251,14 @@ resource_profile_builder& resource_profile_builder::require(const task_resource_
   return *this;
 }
 
+resource_profile_builder& resource_profile_builder::or_else(resource_profile alternative) {
+  alternatives_.push_back(std::move(alternative));
+  return *this;
+}
+
 result<resource_profile> resource_profile_builder::try_build() const {
   if (!errors_.empty()) return errors_.front();
-  resource_profile profile{executor_, task_, 0};
+  resource_profile profile{executor_, task_, alternatives_, 0};
   if (auto ok = validate(profile); !ok) return ok.error();
   profile.build = next_profile_build();
   return profile;
@@ -247,7 +278,8 @@ std::uint64_t next_profile_build() noexcept {
 result<void> validate(const resource_profile& profile) {
   if (auto ok = check_executor_half(profile); !ok) return ok;
   if (auto ok = check_task_half(profile); !ok) return ok;
-  return check_fit(profile);
+  if (auto ok = check_fit(profile); !ok) return ok;
+  return check_alternatives(profile);
 }
 
 resource_profile complete(const resource_profile& profile, const resource_profile& defaults) {

@@ -92,13 +92,18 @@ private:
 struct resource_profile {
   std::map<std::string, executor_request> executor;
   std::map<std::string, share> task;
+  /// What its tasks may run as instead, in order of preference: what is free first is taken, and executors are asked
+  /// for one after the other (`troupe.scheduler.alternative-wait`). They have none themselves.
+  std::vector<resource_profile> alternatives{};
   /// Which call of `resource_profile_builder::build`, or which entry of a file, made it: unique in its process; 0:
   /// none. Copies share it. No part of the content; only policy `exact` looks at it (spec DM-16, MG-2).
   std::uint64_t build = 0;
 
-  bool operator==(const resource_profile& other) const { return executor == other.executor && task == other.task; }
-  auto operator<=>(const resource_profile& other) const {
-    return std::tie(executor, task) <=> std::tie(other.executor, other.task);
+  bool operator==(const resource_profile& other) const {
+    return executor == other.executor && task == other.task && alternatives == other.alternatives;
+  }
+  std::strong_ordering operator<=>(const resource_profile& other) const {
+    return std::tie(executor, task, alternatives) <=> std::tie(other.executor, other.task, other.alternatives);
   }
   bool is_task_only() const noexcept { return executor.empty(); }
 
@@ -108,7 +113,13 @@ struct resource_profile {
   share task_amount(std::string_view name) const noexcept;
 };
 
-/// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`.
+/// Most alternatives of one profile.
+inline constexpr std::size_t max_alternatives = 8;
+/// The profile without its alternatives; of the same build.
+resource_profile first_choice(const resource_profile& profile);
+
+/// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`, and ` else (…)` for each
+/// alternative.
 std::string to_string(const resource_profile& profile);
 
 /// Collects requests and builds profiles from them. Stays usable after `build`.
@@ -116,6 +127,9 @@ class resource_profile_builder {
 public:
   resource_profile_builder& require(const executor_resource_requests& requests);
   resource_profile_builder& require(const task_resource_requests& requests);
+  /// Where what was required is not to be had, tasks may run as `alternative` ("1 gpu, else 16 cpus"). May be called
+  /// several times, in order of preference.
+  resource_profile_builder& or_else(resource_profile alternative);
 
   /// The profile, or the first rule that it breaks: a bad name; an amount that did not parse, is not positive,
   /// overflows, or lies above 1 without being whole (custom task amounts); `cpus` on the executor side or a built-in
@@ -128,6 +142,7 @@ public:
 private:
   std::map<std::string, executor_request> executor_;
   std::map<std::string, share> task_;
+  std::vector<resource_profile> alternatives_;
   std::vector<error> errors_;
 };
 

@@ -92,6 +92,23 @@ TEST(profile_yaml, slips_of_form_and_spelling_are_explained) {
   EXPECT_THAT(fault_of("{executor: {resource: {gpu: {amount: 1, vendor: ''}}}}"), HasSubstr("vendor is empty"));
 }
 
+TEST(profile_yaml, alternatives_are_profiles_of_the_file_by_name) {
+  const auto profiles =
+      read("profiles:\n"
+           "  fast: {executor: {cores: 1, resource: {gpu: {amount: 1}}}, task: {resource: {gpu: {amount: 1}}}, "
+           "alternatives: [wide, default]}\n"
+           "  wide: {executor: {cores: 16}, task: {cpus: 16}}\n"
+           "  one: {executor: {cores: 2}, alternatives: wide}\n");
+  ASSERT_TRUE(profiles) << profiles.error().message;
+  EXPECT_EQ((*profiles)[0].content.alternatives, (std::vector{(*profiles)[1].content, resource_profile{}}));
+  EXPECT_EQ((*profiles)[2].content.alternatives, std::vector{(*profiles)[1].content});
+  EXPECT_THAT(fault("profiles:\n  a: {executor: {cores: 1}, alternatives: [b]}\n  bb: {executor: {cores: 2}}\n"),
+              HasSubstr("there is no profile `b`; did you mean bb?"));
+  EXPECT_THAT(fault("profiles:\n  a: {executor: {cores: 1}, alternatives: {b: 1}}\n"),
+              HasSubstr("profile a: alternatives must be a name or a list of names"));
+  EXPECT_THAT(fault("profiles:\n  a: {executor: {cores: 1}, alternatives: [a]}\n"), HasSubstr("twice"));
+}
+
 TEST(profile_yaml, rules_of_profiles_are_checked_where_they_stand) {
   EXPECT_EQ(fault("profiles:\n  p:\n    {}\n"),
             "x.yaml:3: profile p asks for nothing; remove it and use the profile default");

@@ -55,6 +55,9 @@ resource_profile full_profile() {
   p.task["cpus"] = share{share::units_per_whole / 3};
   p.task["gpu"] = share{500'000'000'000};
   p.build = 12;
+  resource_profile other;
+  other.task["cpus"] = share::whole(16);
+  p.alternatives = {other, resource_profile{}};
   return p;
 }
 
@@ -99,7 +102,9 @@ executor_info full_info() {
 
 hello_proof full_proof() { return {nonce_a, nonce_b, std::string(32, 'p')}; }
 
-resolved_profile full_resolved() { return {profile_id{5}, shape_id{6}, full_profile()}; }
+resolved_profile full_resolved() {
+  return {profile_id{5}, shape_id{6}, full_profile(), {{profile_id{7}, shape_id{8}, {}, {}}}};
+}
 
 job_spec full_job() {
   job_spec j;

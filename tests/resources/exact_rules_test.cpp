@@ -182,7 +182,7 @@ TEST(exact_registry, a_conflict_is_one_of_identity_and_mergers_are_found_again) 
   const auto a = registry.register_profile(built(content)).value().profile;
   const auto b = registry.register_profile(built(content)).value().profile;
   const auto meet = [&](profile_id x, profile_id y, profile_change rule) {
-    return registry.profile_of_stage({{x, "map"}, {y, "filter"}}, rule);
+    return registry.profile_of_stage({use(x, "map"), use(y, "filter")}, rule);
   };
   EXPECT_THAT(meet(a, b, profile_change::error).error().message,
               AllOf(HasSubstr("Multiple ResourceProfiles specified in the RDDs for this stage"),
@@ -201,7 +201,7 @@ TEST(exact_registry, mergers_are_made_of_what_was_written) {
   profile_registry registry{defaults(), on_cluster};
   const auto small = registry.register_profile(built(profile_of({{"memory", gib / 2}}, {}))).value().profile;
   const auto wide = registry.register_profile(built(profile_of({{"cores", 2}}, {}))).value().profile;
-  const auto merged = registry.profile_of_stage({{small, "a"}, {wide, "b"}}, profile_change::merge).value();
+  const auto merged = registry.profile_of_stage({use(small, "a"), use(wide, "b")}, profile_change::merge).value();
   EXPECT_EQ(merged.content.executor_amount("memory"), gib / 2) << "the default's 1g was asked for by nobody";
 }
 

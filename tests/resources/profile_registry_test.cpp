@@ -105,7 +105,7 @@ TEST(profile_registry, merges_in_the_order_of_ids) {
   const auto b = registry.register_profile(right).value().profile;
   const auto merge = [&](std::initializer_list<profile_id> ids, profile_change rule = profile_change::merge) {
     std::vector<profile_use> uses;
-    for (const auto id : ids) uses.push_back({id, "set " + std::to_string(id.value)});
+    for (const auto id : ids) uses.push_back(use(id, "set " + std::to_string(id.value)));
     return registry.profile_of_stage(uses, rule);
   };
   const auto merged = merge({b, a}).value();
@@ -124,6 +124,29 @@ TEST(profile_registry, merges_in_the_order_of_ids) {
   for (const auto* part : {"two resource profiles meet in one stage: 'set 2' has (executor: cores 2",
                            "and 'set 1' has (", "troupe.scheduler.profile-change = merge", "group_by_key"})
     EXPECT_THAT(conflict.message, HasSubstr(part));
+}
+
+TEST(profile_registry, alternatives_are_profiles_of_their_own) {
+  profile_registry registry{default_profile()};
+  auto choice = profile_of({{"gpu", 1}}, {{"gpu", "1"}});
+  const auto alone = registry.register_profile(choice).value();
+  choice.alternatives = {profile_of({{"cores", 16}}, {{"cpus", "16"}}), resource_profile{}};
+  const auto first = registry.register_profile(choice).value();
+  EXPECT_EQ(first.profile, alone.profile);
+  ASSERT_EQ(first.alternatives.size(), 2u);
+  EXPECT_EQ(first.alternatives[0].content.executor_amount("cores"), 16);
+  EXPECT_EQ(first.alternatives[0].content.executor_amount("memory"), gib) << "completed like any other";
+  EXPECT_EQ(first.alternatives[1].profile, default_profile_id);
+  EXPECT_EQ(resolved(first).alternatives[0].profile, first.alternatives[0].profile);
+  EXPECT_EQ(registry.profiles().size(), 3u);
+  const auto meet = [&](const profile_registration& a, const profile_registration& b) {
+    return registry.profile_of_stage({{a, "map"}, {b, "filter"}}, profile_change::merge);
+  };
+  EXPECT_EQ(meet(first, first).value(), first);
+  EXPECT_THAT(meet(first, alone).error().message, testing::AllOf(HasSubstr("profiles with alternatives are not merged"),
+                                                                 HasSubstr("else (executor: cores 16")));
+  choice.alternatives.push_back(profile_of({{"gpu", 1}}, {{"gpu", "2"}}));
+  EXPECT_THAT(registry.register_profile(choice).error().message, HasSubstr("alternative: The executor resource: gpu"));
 }
 
 TEST(profile_registry, notes_names_that_are_probably_slips) {

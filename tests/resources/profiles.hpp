@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/resources/profile_registry.hpp>
 
 namespace troupe {
 
@@ -19,6 +20,14 @@ inline resource_profile profile_of(const std::vector<std::pair<std::string, std:
   for (const auto& [name, amount] : executor) p.executor[name].amount = amount;
   for (const auto& [name, amount] : task) p.task[name] = parsed(amount);
   return p;
+}
+
+/// That profile, carried by a dataset of this name.
+inline profile_use use(profile_id id, std::string dataset) {
+  profile_use one;
+  one.profile.profile = id;
+  one.dataset = std::move(dataset);
+  return one;
 }
 
 inline executor_capacity capacity_with(std::int64_t cores, std::map<std::string, resource_pool> custom = {}) {

@@ -127,6 +127,32 @@ TEST(profile_rules, a_task_must_fit_its_own_executor) {
   EXPECT_TRUE(validate(profile_of({{"memory", gib}}, {{"cpus", "64"}}))) << "the default's cores are not known here";
 }
 
+TEST(profile_rules, alternatives_are_other_profiles_without_alternatives) {
+  auto p = profile_of({{"gpu", 1}}, {{"gpu", "1"}});
+  const auto wide = profile_of({{"cores", 16}}, {{"cpus", "16"}});
+  p.alternatives = {wide};
+  EXPECT_TRUE(validate(p));
+  EXPECT_NE(p, first_choice(p));
+  EXPECT_EQ(to_string(p), "executor: gpu 1; task: gpu 1 else (executor: cores 16; task: cpus 16)");
+  p.alternatives = {wide, wide};
+  EXPECT_THAT(fault_of(p), HasSubstr("twice"));
+  p.alternatives = {first_choice(p)};
+  EXPECT_THAT(fault_of(p), HasSubstr("twice"));
+  p.alternatives = {wide};
+  p.alternatives[0].alternatives = {profile_of({}, {{"cpus", "1"}})};
+  EXPECT_THAT(fault_of(p), HasSubstr("has alternatives itself"));
+  p.alternatives.clear();
+  for (std::int64_t n = 1; n <= 9; ++n) p.alternatives.push_back(profile_of({{"cores", n}}, {}));
+  EXPECT_THAT(fault_of(p), HasSubstr("9 alternatives, at most 8"));
+
+  const auto built = resource_profile_builder{}
+                         .require(executor_resource_requests{}.resource("gpu", 1))
+                         .require(task_resource_requests{}.resource("gpu", 1))
+                         .or_else(wide)
+                         .build();
+  EXPECT_EQ(built.alternatives, std::vector<resource_profile>{wide});
+}
+
 TEST(profile_rules, names_of_the_other_half_are_refused) {
   EXPECT_THAT(fault_of(profile_of({{"cpus", 2}}, {})), HasSubstr("write cores"));
   EXPECT_THAT(fault_of(profile_of({{"cores", 2}}, {{"cores", "1"}})), HasSubstr("task resource cores"));

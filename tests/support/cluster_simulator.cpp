@@ -193,8 +193,7 @@ void simulator::submit() {
   const auto job = make_job().make();
   std::vector<resolved_profile> profiles;
   for (const auto& p : job->profiles) {
-    const auto known = registry_.register_profile(p);
-    profiles.push_back({known->profile, known->shape, known->content});
+    profiles.push_back(resolved(registry_.register_profile(p).value()));
   }
   effects::list out;
   const auto id = scheduler_.on_job_submitted(job, profiles, now_, out);

@@ -40,9 +40,9 @@ job_id scheduler_harness::submit(const job_builder& what) {
   const auto job = what.make();
   std::vector<resolved_profile> profiles;
   for (const auto& p : job->profiles) {
-    const auto resolved = registry.register_profile(p);
-    if (!resolved) throw std::logic_error(resolved.error().message);
-    profiles.push_back({resolved->profile, resolved->shape, resolved->content});
+    const auto registered = registry.register_profile(p);
+    if (!registered) throw std::logic_error(registered.error().message);
+    profiles.push_back(resolved(*registered));
   }
   effects::list out;
   const auto id = scheduler.on_job_submitted(job, profiles, now, out);
