@@ -298,6 +298,7 @@ void simulator::converge(const std::vector<executor_order>& wanted) {
       continue;
     }
     executor_info info = executor_builder{}.started_for(order.shape.profile).request(order.request.value).make({}, 0);
+    info.shape = order.identity();
     info.capacity = place->capacity;
     info.host = hosts_.hosts()[place->host].name;
     at(latency() + 50ms, "hello of request " + std::to_string(order.request.value), [=, this] {
