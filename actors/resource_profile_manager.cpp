@@ -22,7 +22,7 @@ struct manager_state {
                 to_string(done.content));
       for (const auto& note : done.notes) log->warn("profile-note profile={} {}", done.profile.value, note);
     }
-    return {done.profile, done.shape, std::move(done.content)};
+    return {done.profile, done.shape, std::move(done.content), done.any_executor};
   }
 
   caf::result<boxed<registered_profiles>> add(const register_profiles& wanted) {

@@ -151,12 +151,14 @@ void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at
   out.set_profile(in.profile.value);
   out.set_shape(in.shape.value);
   write(in.content, *out.mutable_content(), place{at, "content"});
+  out.set_any_executor(in.any_executor);
 }
 
 void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at) {
   out.profile.value = in.profile();
   out.shape.value = in.shape();
   read(in.content(), out.content, place{at, "content"});
+  out.any_executor = in.any_executor();
 }
 
 void write(const carried_profile& in, pb::CarriedProfile& out, const place& at) {

@@ -24,7 +24,7 @@ constexpr std::size_t field_count() {
 
 static_assert(field_count<job_spec>() == 5);
 static_assert(field_count<executor_capacity>() == 5);
-static_assert(field_count<executor_info>() == 13);
+static_assert(field_count<executor_info>() == 14);
 static_assert(field_count<executor_orders>() == 9);
 static_assert(field_count<executor_report>() == 5);
 static_assert(field_count<job_results>() == 2);
@@ -84,6 +84,7 @@ executor_info full_info() {
   i.executor = executor_id{7};
   i.epoch = 0x8000000000000001u;
   i.request = request_id{3};
+  i.shape = shape_id{6};
   i.host = "host-a";
   i.pid = 4242;
   i.profile = full_profile();
@@ -99,7 +100,7 @@ executor_info full_info() {
 
 hello_proof full_proof() { return {nonce_a, nonce_b, std::string(32, 'p')}; }
 
-resolved_profile full_resolved() { return {profile_id{5}, shape_id{6}, full_profile()}; }
+resolved_profile full_resolved() { return {profile_id{5}, shape_id{6}, full_profile(), true}; }
 
 job_spec full_job() {
   job_spec j;

@@ -78,6 +78,11 @@ executor_builder& executor_builder::request(std::uint64_t id) {
   return *this;
 }
 
+executor_builder& executor_builder::shape(shape_id id) {
+  info_.shape = id;
+  return *this;
+}
+
 executor_builder& executor_builder::host(std::string name) {
   info_.host = std::move(name);
   return *this;
