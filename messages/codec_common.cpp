@@ -52,6 +52,20 @@ auto& entry(Map& map, const std::string& name, const place& at) {
   return position->second;
 }
 
+void write(share in, pb::Share& out, const place& at) {
+  const int128 whole = in.units / share::units_per_whole;
+  if (in.units < 0) return at.fail("is negative");
+  if (whole > share::max_whole) return at.fail("is above 2^63 - 1");
+  out.set_whole(static_cast<std::int64_t>(whole));
+  out.set_fraction(static_cast<std::int64_t>(in.units % share::units_per_whole));
+}
+
+void read(const pb::Share& in, share& out, const place& at) {
+  const auto fraction = at.amount("fraction", in.fraction());
+  if (fraction >= share::units_per_whole) return at.fail("fraction", "is not below 10^12");
+  out.units = share::whole(at.amount("whole", in.whole())).units + fraction;
+}
+
 } // namespace
 
 void write(const resource_profile& in, pb::ResourceProfile& out, const place& at) {
@@ -67,7 +81,7 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
     const place here{at, "task"};
     auto& entry = *out.add_task();
     entry.set_name(here.name("name", name));
-    entry.set_share(here.amount("share", amount.units));
+    write(amount, *entry.mutable_amount(), place{here, "amount"});
   }
 }
 
@@ -84,7 +98,7 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
   }
   for (const auto& from : in.task()) {
     const place here{at, "task"};
-    entry(out.task, from.name(), here).units = here.amount("share", from.share());
+    read(from.amount(), entry(out.task, from.name(), here), place{here, "amount"});
   }
 }
 
@@ -118,16 +132,16 @@ void read(const pb::ExecutorCapacity& in, executor_capacity& out, const place& a
 
 static void write(const address_share& in, pb::AddressShare& out, const place& at) {
   out.set_address(at.text("address", in.address));
-  out.set_share(at.amount("share", in.amount.units));
+  write(in.amount, *out.mutable_amount(), place{at, "amount"});
 }
 
 static void read(const pb::AddressShare& in, address_share& out, const place& at) {
   out.address = at.text("address", in.address());
-  out.amount.units = at.amount("share", in.share());
+  read(in.amount(), out.amount, place{at, "amount"});
 }
 
 void write(const allotment& in, pb::Allotment& out, const place& at) {
-  out.set_cpus(at.amount("cpus", in.cpus.units));
+  write(in.cpus, *out.mutable_cpus(), place{at, "cpus"});
   for (const auto& [name, shares] : in.resources) {
     const place here{at, "resources"};
     auto& entry = *out.add_resources();
@@ -137,7 +151,7 @@ void write(const allotment& in, pb::Allotment& out, const place& at) {
 }
 
 void read(const pb::Allotment& in, allotment& out, const place& at) {
-  out.cpus.units = at.amount("cpus", in.cpus());
+  read(in.cpus(), out.cpus, place{at, "cpus"});
   if (!at.fits("resources", static_cast<std::size_t>(in.resources_size()))) return;
   for (const auto& from : in.resources()) {
     const place here{at, "resources"};

@@ -11,6 +11,8 @@ namespace {
 
 using detail::quote;
 
+__extension__ typedef unsigned __int128 unsigned_int128;
+
 constexpr std::int64_t max_count = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t fraction_digits = 12;
 
@@ -75,14 +77,21 @@ constexpr std::optional<int> shift_of(std::string_view suffix) noexcept {
   return std::nullopt;
 }
 
-/// Digits of a non-negative amount, `0.5` or `2`.
-std::string decimal_text(std::int64_t units) {
-  std::string text = std::to_string(units / share::units_per_whole);
-  std::string fraction = std::to_string(units % share::units_per_whole);
-  fraction.insert(0, fraction_digits - fraction.size(), '0');
-  fraction.erase(fraction.find_last_not_of('0') + 1);
-  if (!fraction.empty()) text += "." + fraction;
-  return text;
+/// Digits of an amount, `0.5` or `2`.
+std::string decimal_text(int128 units) {
+  // Not `-units`: the smallest number has no counterpart.
+  auto rest = static_cast<unsigned_int128>(units);
+  if (units < 0) rest = 0 - rest;
+  std::string digits; // last one first
+  while (rest > 0 || digits.size() <= fraction_digits) {
+    digits += static_cast<char>('0' + static_cast<int>(rest % 10));
+    rest /= 10;
+  }
+  std::string text{digits.rbegin(), digits.rend()};
+  text.insert(text.size() - fraction_digits, ".");
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return units < 0 ? "-" + text : text;
 }
 
 } // namespace
@@ -102,21 +111,18 @@ result<share> parse_share(std::string_view text) {
   std::string padded{fraction_text};
   padded.append(fraction_digits - padded.size(), '0');
   const std::int64_t fraction = *value_of(padded);
-  if (!whole || *whole > share::max_whole || (*whole == share::max_whole && fraction > 0))
-    return bad(text, "is above 9000000, the largest amount");
-  const share amount{*whole * share::units_per_whole + fraction};
+  if (!whole || (*whole == share::max_whole && fraction > 0))
+    return bad(text, "is above 9223372036854775807, the largest amount");
+  const share amount{share::whole(*whole).units + fraction};
   if (amount.is_zero()) return bad(text, "must be more than zero");
   return amount;
 }
 
 std::string to_string(share amount) {
-  // Nothing that was parsed is negative; what came over a wire may be and must still be printable.
-  if (amount.units < 0) return std::to_string(amount.units) + "/1000000000000";
   std::string decimal = decimal_text(amount.units);
-  if (amount.units == 0 || amount.is_whole()) return decimal;
   // The smallest n with 10^12 / n rounded down to these units, if there is one.
-  if (amount.units >= share::units_per_whole) return decimal;
-  const std::int64_t n = share::units_per_whole / (amount.units + 1) + 1;
+  if (amount.units <= 0 || amount.units >= share::units_per_whole) return decimal;
+  const auto n = static_cast<std::int64_t>(share::units_per_whole / (amount.units + 1) + 1);
   if (share::units_per_whole / n == amount.units) {
     std::string reciprocal = "1/" + std::to_string(n);
     if (reciprocal.size() < decimal.size()) return reciprocal;

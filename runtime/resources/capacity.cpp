@@ -60,7 +60,7 @@ bool is_valid_address(std::string_view address) noexcept {
 
 result<void> validate(const executor_capacity& capacity) {
   const auto bad = [](std::string message) { return make_error(ec::invalid_argument, std::move(message)); };
-  if (capacity.cores < 0 || capacity.cores > share::max_whole)
+  if (capacity.cores < 0 || capacity.cores > largest_count)
     return bad("cores " + std::to_string(capacity.cores) + " must lie between 0 and 9000000");
   std::int64_t memory_left = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t bytes : {capacity.memory, capacity.memory_overhead, capacity.off_heap}) {
@@ -72,7 +72,7 @@ result<void> validate(const executor_capacity& capacity) {
     if (!is_valid_resource_name(name) || is_builtin_executor_resource(name) || name == resource_names::cpus)
       return bad("custom resource " + quote(name) + ": " + std::string{resource_name_grammar} +
                  ", and is none of the built-in names");
-    if (pool.amount < 0 || pool.amount > share::max_whole)
+    if (pool.amount < 0 || pool.amount > largest_count)
       return bad(name + " " + std::to_string(pool.amount) + " must lie between 0 and 9000000");
     if (!pool.addresses.empty() && pool.addresses.size() != static_cast<std::size_t>(pool.amount))
       return bad(name + " " + std::to_string(pool.amount) + " comes with " + std::to_string(pool.addresses.size()) +

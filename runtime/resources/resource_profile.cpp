@@ -46,7 +46,7 @@ result<void> check_executor_half(const resource_profile& profile) {
       if (request.amount > memory_left)
         return broken("executor resource " + name + ": the memory amounts of the profile add up to more than 2^63 - 1");
       memory_left -= request.amount;
-    } else if (request.amount > share::max_whole) {
+    } else if (request.amount > largest_count) {
       return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
                     " is above 9000000, the largest amount");
     }
@@ -65,9 +65,10 @@ result<void> check_task_half(const resource_profile& profile) {
       return broken("task resource " + name + ": this belongs to executors; tasks take cpus and custom resources");
     if (amount.units <= 0)
       return broken("task resource " + name + ": amount " + to_string(amount) + " must be more than zero");
-    if (amount > share::whole(share::max_whole))
-      return broken("task resource " + name + ": amount " + to_string(amount) +
-                    " is above 9000000, the largest amount");
+    const auto largest = name == resource_names::cpus ? largest_count : share::max_whole;
+    if (amount > share::whole(largest))
+      return broken("task resource " + name + ": amount " + to_string(amount) + " is above " + std::to_string(largest) +
+                    ", the largest amount");
     if (name != resource_names::cpus && amount > share::whole(1) && !amount.is_whole())
       return broken("task resource " + name + ": amount " + to_string(amount) +
                     " must be either at most 1 or a whole number");
@@ -149,9 +150,7 @@ task_resource_requests& task_resource_requests::cpus(std::string_view amount) {
 }
 
 task_resource_requests& task_resource_requests::resource(std::string name, std::int64_t amount) {
-  if (amount >= 0 && amount <= share::max_whole) return put(std::move(name), share::whole(amount));
-  return put(std::move(name), make_error(ec::invalid_argument, "amount " + std::to_string(amount) +
-                                                                   " must be a whole number from 1 to 9000000"));
+  return put(std::move(name), share::whole(amount));
 }
 
 task_resource_requests& task_resource_requests::resource(std::string name, std::string_view amount) {

@@ -51,7 +51,7 @@ TEST(capacity, from_outside_is_checked) {
     return ok ? std::string{} : ok.error().message;
   };
   EXPECT_THAT(fault(capacity_with(-1)), HasSubstr("cores -1"));
-  EXPECT_THAT(fault(capacity_with(share::max_whole + 1)), HasSubstr("cores 9000001"));
+  EXPECT_THAT(fault(capacity_with(largest_count + 1)), HasSubstr("cores 9000001"));
   EXPECT_THAT(fault({1, -1, 0, 0, {}}), HasSubstr("memory"));
   EXPECT_THAT(fault({1, std::numeric_limits<std::int64_t>::max(), 1, 0, {}}), HasSubstr("memory"));
   EXPECT_THAT(fault(capacity_with(1, {{"gpu", {-1, {}}}})), HasSubstr("gpu -1"));
@@ -121,8 +121,8 @@ TEST(slots, of_a_counted_resource_have_no_address_borders) {
 
 TEST(slots, of_the_largest_amounts_do_not_overflow) {
   const auto profile = profile_of({}, {{"cpus", "0.000000000001"}, {"gpu", "0.000000000001"}});
-  EXPECT_EQ(slots_of(capacity_with(share::max_whole, {{"gpu", {share::max_whole, {}}}}), profile).slots,
-            share::whole(share::max_whole).units);
+  EXPECT_EQ(slots_of(capacity_with(largest_count, {{"gpu", {largest_count, {}}}}), profile).slots,
+            largest_count * share::units_per_whole);
 }
 
 } // namespace

@@ -72,7 +72,7 @@ TEST(profile_builder, reports_texts_that_do_not_parse) {
 
 TEST(profile_builder, refuses_counts_out_of_range) {
   for (const std::int64_t count :
-       {std::int64_t{-1}, std::int64_t{0}, share::max_whole + 1, std::numeric_limits<std::int64_t>::min(),
+       {std::int64_t{-1}, std::int64_t{0}, largest_count + 1, std::numeric_limits<std::int64_t>::min(),
         std::numeric_limits<std::int64_t>::max()}) {
     EXPECT_FALSE(resource_profile_builder{}.require(task_resource_requests{}.cpus(count)).try_build()) << count;
     EXPECT_FALSE(resource_profile_builder{}.require(executor_resource_requests{}.cores(count)).try_build()) << count;
@@ -96,7 +96,7 @@ TEST(profile_rules, cpus_may_be_any_fraction) {
 TEST(profile_rules, amounts_must_be_positive_and_in_range) {
   auto profile = profile_of({{"cores", 0}}, {});
   EXPECT_THAT(fault_of(profile), HasSubstr("executor resource cores: amount 0 must be more than zero"));
-  profile.executor["cores"].amount = share::max_whole + 1;
+  profile.executor["cores"].amount = largest_count + 1;
   EXPECT_THAT(fault_of(profile), HasSubstr("above 9000000"));
   profile.executor["cores"].amount = 1;
   for (const std::int64_t units : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
