@@ -76,6 +76,7 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
     entry.set_amount(here.amount("amount", request.amount));
     entry.set_discovery_script(here.text("discovery_script", request.discovery_script));
     entry.set_vendor(here.name("vendor", request.vendor));
+    entry.set_counted(request.counted);
   }
   for (const auto& [name, amount] : in.task) {
     const place here{at, "task"};
@@ -95,6 +96,7 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
     request.amount = here.amount("amount", from.amount());
     request.discovery_script = here.text("discovery_script", from.discovery_script());
     request.vendor = here.name("vendor", from.vendor());
+    request.counted = from.counted();
   }
   for (const auto& from : in.task()) {
     const place here{at, "task"};
@@ -113,6 +115,7 @@ void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& 
     entry.set_name(here.name("name", name));
     entry.set_amount(here.amount("amount", pool.amount));
     write_texts(pool.addresses, *entry.mutable_addresses(), here, "addresses");
+    entry.set_counted(pool.counted);
   }
 }
 
@@ -127,6 +130,7 @@ void read(const pb::ExecutorCapacity& in, executor_capacity& out, const place& a
     auto& pool = entry(out.custom, from.name(), here);
     pool.amount = here.amount("amount", from.amount());
     read_texts(from.addresses(), pool.addresses, here, "addresses");
+    pool.counted = from.counted();
   }
 }
 

@@ -27,7 +27,7 @@ std::string advise(const checked_profile& p) {
   std::string resources;
   for (const auto& i : p.idle) resources += (resources.empty() ? "" : " and ") + i.resource;
   const auto& limit = p.slots.limiting_resource;
-  return "one task's " + limit + " " + to_string(p.content.task_amount(limit)) + " allows " +
+  return "one task's " + limit + " " + task_amount_to_string(p.content, limit) + " allows " +
          std::to_string(p.slots.slots) + (p.slots.slots == 1 ? " slot" : " slots") +
          ": let the executor have less of " + resources + ", or the task take more of it, or less of " + limit;
 }
@@ -53,7 +53,7 @@ nlohmann::ordered_json report_of(const checked_profile& p) {
                                 {"limited-by", p.slots.limiting_resource}};
   out["idle"] = nlohmann::ordered_json::array();
   for (const auto& i : p.idle)
-    out["idle"].push_back({{"resource", i.resource}, {"total", to_string(i.total)}, {"idle", to_string(i.idle)}});
+    out["idle"].push_back({{"resource", i.resource}, {"total", to_string(i, i.total)}, {"idle", to_string(i, i.idle)}});
   out["warnings"] = p.suspicions;
   if (!p.advice.empty()) out["advice"] = p.advice;
   return out;

@@ -94,6 +94,7 @@ private:
         profile = *node->profile;
       } else if (profile != *node->profile) {
         if (options_.on_profile_change == profile_change::error) return conflict(*owner, *node);
+        if (auto ok = check_merge(profile, *node->profile); !ok) return ok.error();
         profile = merge(profile, *node->profile);
       }
     }

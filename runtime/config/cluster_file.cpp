@@ -98,13 +98,13 @@ private:
       return yaml_error(file_, node.key_line, what + ": is built in: write cores or memory beside `resources`");
     resource_pool out;
     if (node.is_text()) {
-      const auto number = parse_count(node.text);
-      if (!number || *number < 1 || *number > most_fake_addresses)
+      const auto number = parse_resource_amount(node.text);
+      if (!number || number->amount < 1 || (!number->counted && number->amount > most_fake_addresses))
         return yaml_error(file_, node.line,
-                          what + " = " + node.text +
-                              ": must be a list of addresses, or a number of fake ones from 1 to " +
-                              std::to_string(most_fake_addresses));
-      for (std::int64_t i = 0; i < *number; ++i) out.addresses.push_back(std::to_string(i));
+                          what + " = " + node.text + ": must be a list of addresses, a number of fake ones from 1 to " +
+                              std::to_string(most_fake_addresses) + ", or a size such as 80g");
+      if (number->counted) return resource_pool{number->amount, {}, true};
+      for (std::int64_t i = 0; i < number->amount; ++i) out.addresses.push_back(std::to_string(i));
     } else {
       auto addresses = read_texts(file_, node, what);
       if (!addresses) return addresses.error();

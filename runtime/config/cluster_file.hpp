@@ -5,7 +5,8 @@
 ///     cluster:
 ///       hosts:
 ///         - {name: left, cores: 4, memory: 8g}
-///         - {name: right, cores: 4, memory: 8g, resources: {gpu: [0, 1]}}   # addresses, or a number of fake ones
+///         - {name: right, cores: 4, memory: 8g, resources: {gpu: [0, 1]}}   # addresses, a number of fake
+///                                                     # ones, or a size that is counted: gpu-memory: 80g
 ///       profiles:
 ///         gpu: {executor: {cores: 1, memory: 1g, resource: {gpu: {amount: 1}}}, task: {cpus: 1}}
 ///       executors:

@@ -28,7 +28,7 @@ inline constexpr text_key executor_bind_address{"troupe.executor.bind-address"};
 inline constexpr time_key executor_heartbeat_interval{"troupe.executor.heartbeat-interval"};
 inline constexpr time_key executor_heartbeat_timeout{"troupe.executor.heartbeat-timeout"};
 inline constexpr time_key executor_driver_timeout{"troupe.executor.driver-timeout"};
-inline constexpr pattern_key<std::int64_t> executor_resource_amount{"troupe.executor.resource.<name>.amount"};
+inline constexpr pattern_key<resource_amount> executor_resource_amount{"troupe.executor.resource.<name>.amount"};
 inline constexpr pattern_key<std::vector<std::string>> executor_resource_addresses{
     "troupe.executor.resource.<name>.addresses"};
 inline constexpr pattern_key<std::string> executor_resource_discovery_script{

@@ -63,7 +63,9 @@ private:
         read_setting(file_, *node.find("amount"), what + ".amount", schema_entry(keys::executor_resource_amount.name));
     if (!amount) return amount.error();
     auto& request = out_.executor[node.key];
-    request.amount = std::get<std::int64_t>(*amount);
+    const auto& written = std::get<resource_amount>(*amount);
+    request.amount = written.amount;
+    request.counted = written.counted;
     if (const auto* script = node.find("discovery-script")) {
       auto path = read_text(file_, *script, what + ".discovery-script");
       if (!path) return path.error();

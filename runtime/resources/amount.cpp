@@ -137,7 +137,14 @@ result<std::int64_t> parse_count(std::string_view text) {
   return *value;
 }
 
-result<std::int64_t> parse_memory(std::string_view text) {
+namespace {
+
+constexpr bool is_size(std::string_view text) noexcept {
+  return !text.empty() && is_digit(text.front()) && lower(text.back()) >= 'a' && lower(text.back()) <= 'z';
+}
+
+/// `without_suffix` says what a bare number would mean.
+result<std::int64_t> parse_size(std::string_view text, std::string_view without_suffix) {
   std::size_t digits = 0;
   while (digits < text.size() && is_digit(text[digits])) ++digits;
   const auto number = text.substr(0, digits);
@@ -146,11 +153,16 @@ result<std::int64_t> parse_memory(std::string_view text) {
     return bad(text, "is not a memory size: fractional values are not supported, use a smaller unit (512m)");
   const auto shift = shift_of(suffix);
   if (!is_plain_number(number) || !shift)
-    return bad(text, "is not a memory size: write digits and one of b k m g t p, such as 512m or 4g (no suffix: MiB)");
+    return bad(text, "is not a memory size: write digits and one of b k m g t p, such as 512m or 4g" +
+                         std::string{without_suffix});
   const auto value = value_of(number);
   if (!value || *value > (max_count >> *shift)) return bad(text, "is above 2^63 - 1 bytes, the largest memory size");
   return *value << *shift;
 }
+
+} // namespace
+
+result<std::int64_t> parse_memory(std::string_view text) { return parse_size(text, " (no suffix: MiB)"); }
 
 std::string memory_to_string(std::int64_t bytes) {
   if (bytes != 0) {
@@ -160,6 +172,25 @@ std::string memory_to_string(std::int64_t bytes) {
     }
   }
   return "0b";
+}
+
+result<resource_amount> parse_resource_amount(std::string_view text) {
+  if (!is_size(text) && parse_share(text) && !parse_count(text))
+    return bad(text, "is a fraction: only tasks support fractional resources, executors have whole amounts");
+  const auto amount = is_size(text) ? parse_size(text, {}) : parse_count(text);
+  if (!amount) return amount.error();
+  return resource_amount{*amount, is_size(text)};
+}
+
+result<share> parse_task_amount(std::string_view text) {
+  if (!is_size(text)) return parse_share(text);
+  const auto bytes = parse_size(text, {});
+  if (!bytes) return bytes.error();
+  return share::whole(*bytes);
+}
+
+std::string amount_to_string(std::int64_t amount, bool counted) {
+  return counted ? memory_to_string(amount) : std::to_string(amount);
 }
 
 } // namespace troupe

@@ -66,4 +66,22 @@ result<std::int64_t> parse_memory(std::string_view text);
 /// A memory size for people: the largest unit that divides it exactly (`1g`, `1536m`, `17b`).
 std::string memory_to_string(std::int64_t bytes);
 
+/// How much an executor has of a custom resource.
+struct resource_amount {
+  std::int64_t amount = 0; ///< a count, or bytes
+  bool counted = false;    ///< a size such as `40g`: counted, without addresses
+
+  bool operator==(const resource_amount&) const = default;
+};
+
+/// Reads what an executor has of a custom resource: digits alone are a count (`2`), digits with a unit of memory a
+/// counted size (`40g`). Fractions are errors: only tasks take them (spec RD-3).
+result<resource_amount> parse_resource_amount(std::string_view text);
+
+/// Reads what a task takes of a custom resource: a share (see parse_share), or a size (`10g`), which is its bytes.
+result<share> parse_task_amount(std::string_view text);
+
+/// An amount for people: of a counted size `40g`, of anything else `2`.
+std::string amount_to_string(std::int64_t amount, bool counted);
+
 } // namespace troupe

@@ -19,8 +19,9 @@ namespace troupe {
 /// A custom resource of an executor. With addresses, `amount` equals their number and tasks get addresses; without,
 /// the amount is only counted.
 struct resource_pool {
-  std::int64_t amount = 0;
+  std::int64_t amount = 0;            ///< count, or bytes of a counted size
   std::vector<std::string> addresses; ///< opaque texts, unique, in the executor's order
+  bool counted = false;               ///< a size (see executor_request), which serves clauses that are sizes alone
 
   auto operator<=>(const resource_pool&) const = default;
 };
@@ -82,8 +83,8 @@ struct slot_count {
 /// @pre `capacity` passes `validate`, `profile` is complete
 slot_count slots_of(const executor_capacity& capacity, const resource_profile& profile);
 
-/// The same for an executor that is exactly `profile`, each of whose custom resources will have addresses. (A resource
-/// that is only counted may hold more of a fraction like 0.4, which addresses cannot split.)
+/// The same for an executor that is exactly `profile`, each of whose custom resources but the counted sizes will have
+/// addresses. (A resource that is only counted may hold more of a fraction like 0.4, which addresses cannot split.)
 /// @pre `profile` is complete
 slot_count slots_of(const resource_profile& profile);
 

@@ -100,7 +100,7 @@ private:
   std::vector<std::size_t> enough_on(std::size_t host, const resource_profile& shape,
                                      const std::vector<request_id>& may_go, const std::vector<std::size_t>& order);
   bool may_help(const carved_executor& executor, std::size_t host) const;
-  std::int64_t amount_on_all(const std::string& resource, bool only_free) const;
+  std::int64_t amount_on_all(const std::string& resource, bool counted, bool only_free) const;
   void lend(const carved_executor& executor);
   void take_back(const carved_executor& executor);
 

@@ -32,8 +32,12 @@ result<profile_registration> profile_registry::merge(profile_id a, profile_id b)
     if (find(id) == nullptr) return make_error(ec::not_found, "no profile has id " + std::to_string(id.value));
   // By id, so that ties between scripts and vendors do not depend on who asks.
   const auto [first, second] = std::minmax(a, b);
-  auto content = troupe::merge(find(first)->content, find(second)->content);
-  if (auto ok = validate(content); !ok)
+  const auto& a_content = find(first)->content;
+  const auto& b_content = find(second)->content;
+  auto ok = check_merge(a_content, b_content);
+  auto content = ok ? troupe::merge(a_content, b_content) : resource_profile{};
+  if (ok) ok = validate(content);
+  if (!ok)
     return make_error(ok.error().code, "merging profiles " + std::to_string(first.value) + " and " +
                                            std::to_string(second.value) + ": " + ok.error().message);
   return intern(std::move(content), {});

@@ -20,8 +20,8 @@ bool is_memory(std::string_view name) noexcept {
   return name != resource_names::cores && is_builtin_executor_resource(name);
 }
 
-std::string executor_text(std::string_view name, std::int64_t amount) {
-  return std::string{name} + " " + (is_memory(name) ? memory_to_string(amount) : std::to_string(amount));
+std::string executor_text(std::string_view name, const executor_request& request) {
+  return std::string{name} + " " + executor_amount_to_string(name, request.amount, request.counted);
 }
 
 error broken(std::string message) { return make_error(ec::invalid_profile, std::move(message)); }
@@ -30,6 +30,19 @@ error broken(std::string message) { return make_error(ec::invalid_profile, std::
 bool is_one_line(std::string_view text) noexcept {
   return text.size() <= 4096 && std::none_of(text.begin(), text.end(),
                                              [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+/// What goes with a counted size, and what does not.
+result<void> check_counted(const std::string& name, const executor_request& request) {
+  if (!request.counted) return {};
+  if (is_builtin_executor_resource(name))
+    return broken("executor resource " + name + ": " + executor_amount_to_string(name, request.amount, true) +
+                  " is marked as a counted size, which only custom resources are");
+  if (request.discovery_script.empty() && request.vendor.empty()) return {};
+  return broken("executor resource " + executor_text(name, request) +
+                ": a size is counted and has no addresses, so nothing is discovered; leave out the " +
+                (request.discovery_script.empty() ? "vendor" : "discovery script") +
+                ", or write how many there are, without a unit");
 }
 
 result<void> check_executor_half(const resource_profile& profile) {
@@ -46,10 +59,12 @@ result<void> check_executor_half(const resource_profile& profile) {
       if (request.amount > memory_left)
         return broken("executor resource " + name + ": the memory amounts of the profile add up to more than 2^63 - 1");
       memory_left -= request.amount;
-    } else if (request.amount > largest_count) {
+    } else if (!request.counted && request.amount > largest_count) {
       return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
-                    " is above 9000000, the largest amount");
+                    " is above 9000000, the largest count" +
+                    (name == resource_names::cores ? "" : "; write a size with its unit, such as 40g"));
     }
+    if (auto ok = check_counted(name, request); !ok) return ok;
     if (!is_one_line(request.discovery_script) || !is_one_line(request.vendor))
       return broken("executor resource " + name +
                     ": discovery script and vendor must be single lines of at most 4096 bytes");
@@ -76,18 +91,37 @@ result<void> check_task_half(const resource_profile& profile) {
   return {};
 }
 
+/// Whether a task's amount of a custom resource is of the executor clause's kind and within it.
+result<void> check_custom_fit(const resource_profile& profile, const std::string& name,
+                              const executor_request& request) {
+  const share amount = profile.task_amount(name);
+  const auto what = "task resource " + name + ": ";
+  if (request.counted && !amount.is_whole())
+    return broken(what + "amount " + to_string(amount) + " is a fraction, but executors have " +
+                  executor_text(name, request) +
+                  ", a size that is counted and has no addresses to share; write a size such as 10g");
+  if (amount.ceil() <= request.amount) return {};
+  return broken(what + "a task needs " + task_amount_to_string(profile, name) + " but an executor has only " +
+                executor_text(name, request) +
+                (!request.counted && amount > share::whole(largest_count)
+                     ? "; if that is a size, write the executor's amount as one too, such as 40g"
+                     : ""));
+}
+
 /// Whether one task fits an executor of this very profile. What a half leaves to the defaults is not checked here.
 result<void> check_fit(const resource_profile& profile) {
   if (profile.is_task_only()) return {};
   std::string lacking;
   for (const auto& [name, amount] : profile.task) {
-    const bool is_cpus = name == resource_names::cpus;
-    const std::string clause{is_cpus ? resource_names::cores : std::string_view{name}};
-    if (profile.executor.count(clause) == 0) {
-      if (!is_cpus) lacking += (lacking.empty() ? "" : ", ") + name;
-    } else if (amount.ceil() > profile.executor_amount(clause)) {
-      return broken("task resource " + name + ": a task needs " + to_string(amount) + " but an executor has only " +
-                    executor_text(clause, profile.executor_amount(clause)));
+    if (name == resource_names::cpus) {
+      const auto cores = profile.executor.find(std::string{resource_names::cores});
+      if (cores != profile.executor.end() && amount.ceil() > cores->second.amount)
+        return broken("task resource cpus: a task needs " + to_string(amount) + " but an executor has only " +
+                      executor_text(cores->first, cores->second));
+    } else if (const auto clause = profile.executor.find(name); clause == profile.executor.end()) {
+      lacking += (lacking.empty() ? "" : ", ") + name;
+    } else if (auto ok = check_custom_fit(profile, name, clause->second); !ok) {
+      return ok;
     }
   }
   if (!lacking.empty())
@@ -132,6 +166,17 @@ executor_resource_requests& executor_resource_requests::resource(std::string nam
   return *this;
 }
 
+executor_resource_requests& executor_resource_requests::resource(std::string name, std::string_view amount,
+                                                                 std::string discovery_script, std::string vendor) {
+  if (is_memory(name)) return sized(name, amount);
+  const auto parsed = parse_resource_amount(amount);
+  if (parsed)
+    requests_[std::move(name)] = {parsed->amount, std::move(discovery_script), std::move(vendor), parsed->counted};
+  else
+    errors_.push_back(broken("executor resource " + name + ": " + parsed.error().message));
+  return *this;
+}
+
 executor_resource_requests& executor_resource_requests::sized(std::string_view name, std::string_view size) {
   const auto bytes = parse_memory(size);
   if (bytes)
@@ -146,7 +191,7 @@ task_resource_requests& task_resource_requests::cpus(std::int64_t count) {
 }
 
 task_resource_requests& task_resource_requests::cpus(std::string_view amount) {
-  return resource(std::string{resource_names::cpus}, amount);
+  return put(std::string{resource_names::cpus}, parse_share(amount));
 }
 
 task_resource_requests& task_resource_requests::resource(std::string name, std::int64_t amount) {
@@ -154,7 +199,8 @@ task_resource_requests& task_resource_requests::resource(std::string name, std::
 }
 
 task_resource_requests& task_resource_requests::resource(std::string name, std::string_view amount) {
-  return put(std::move(name), parse_share(amount));
+  if (name == resource_names::cpus) return cpus(amount);
+  return put(std::move(name), parse_task_amount(amount));
 }
 
 task_resource_requests& task_resource_requests::put(std::string name, result<share> amount) {
@@ -177,25 +223,41 @@ share resource_profile::task_amount(std::string_view name) const noexcept {
   return {};
 }
 
+bool resource_profile::is_counted(std::string_view name) const noexcept {
+  for (const auto& [key, request] : executor)
+    if (key == name) return request.counted;
+  return false;
+}
+
+std::string executor_amount_to_string(std::string_view name, std::int64_t amount, bool counted) {
+  return amount_to_string(amount, counted || is_memory(name));
+}
+
+std::string task_amount_to_string(const resource_profile& profile, std::string_view name) {
+  const share amount = profile.task_amount(name);
+  const bool is_clause = profile.executor.contains(std::string{name});
+  const bool is_size = is_clause ? profile.is_counted(name) : amount > share::whole(largest_count);
+  return is_size && amount.is_whole() ? amount_to_string(amount.ceil(), true) : to_string(amount);
+}
+
 std::string to_string(const resource_profile& profile) {
   std::string executor;
-  const auto add_executor = [&](std::string_view name, std::int64_t amount) {
-    executor += (executor.empty() ? "executor: " : ", ") + executor_text(name, amount);
+  const auto add_executor = [&](std::string_view name, const executor_request& request) {
+    executor += (executor.empty() ? "executor: " : ", ") + executor_text(name, request);
   };
   for (const auto name : builtin_executor_names)
     if (const auto found = profile.executor.find(std::string{name}); found != profile.executor.end())
-      add_executor(name, found->second.amount);
+      add_executor(name, found->second);
   for (const auto& [name, request] : profile.executor)
-    if (!is_builtin_executor_resource(name)) add_executor(name, request.amount);
+    if (!is_builtin_executor_resource(name)) add_executor(name, request);
 
   std::string task;
-  const auto add_task = [&](std::string_view name, share amount) {
-    task += (task.empty() ? "task: " : ", ") + std::string{name} + " " + to_string(amount);
+  const auto add_task = [&](std::string_view name) {
+    task += (task.empty() ? "task: " : ", ") + std::string{name} + " " + task_amount_to_string(profile, name);
   };
-  if (const auto found = profile.task.find(std::string{resource_names::cpus}); found != profile.task.end())
-    add_task(found->first, found->second);
+  if (profile.task.contains(std::string{resource_names::cpus})) add_task(resource_names::cpus);
   for (const auto& [name, amount] : profile.task)
-    if (name != resource_names::cpus) add_task(name, amount);
+    if (name != resource_names::cpus) add_task(name);
 
   if (executor.empty() && task.empty()) return "default";
   return executor + (executor.empty() || task.empty() ? "" : "; ") + task;
@@ -244,6 +306,16 @@ resource_profile complete(const resource_profile& profile, const resource_profil
   if (const auto cpus = defaults.task.find(std::string{resource_names::cpus}); cpus != defaults.task.end())
     whole.task.insert(*cpus);
   return whole;
+}
+
+result<void> check_merge(const resource_profile& a, const resource_profile& b) {
+  for (const auto& [name, request] : a.executor) {
+    const auto other = b.executor.find(name);
+    if (other == b.executor.end() || other->second.counted == request.counted) continue;
+    return broken("executor resource " + name + ": one of the two has " + executor_text(name, request) +
+                  ", the other " + executor_text(name, other->second) + ": a size and a number cannot be compared");
+  }
+  return {};
 }
 
 resource_profile merge(const resource_profile& a, const resource_profile& b) {

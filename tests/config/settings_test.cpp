@@ -284,10 +284,41 @@ TEST(default_profile, rules_are_checked_when_settings_are_built) {
   EXPECT_THAT(fault("troupe.task.cpus: 2"), HasSubstr("cpus"));
 }
 
+TEST(default_profile, has_sizes_that_are_counted) {
+  const auto s = good("troupe.executor.resource.gpu-memory.amount: 40g\ntroupe.task.resource.gpu-memory.amount: 10g");
+  EXPECT_EQ(to_string(default_profile(s).value()),
+            "executor: cores 1, memory 1g, gpu-memory 40g; task: cpus 1, gpu-memory 10g");
+  EXPECT_TRUE(default_profile(s)->is_counted("gpu-memory"));
+  EXPECT_TRUE(executor_resources(s)->at("gpu-memory").counted);
+  EXPECT_THAT(s.to_yaml(), HasSubstr("troupe.executor.resource.gpu-memory.amount: '40g'"));
+  for (const std::string field : {"addresses: [a]", "discovery-script: find", "vendor: acme"})
+    EXPECT_THAT(fault("troupe.executor.resource.m: {amount: 4g, " + field + "}"),
+                HasSubstr("troupe.executor.resource.m." + field.substr(0, field.find(':')) +
+                          ": the amount is 4g, a size, which is counted and has no addresses; leave this key out"));
+}
+
+TEST(default_profile, drops_amounts_of_zero_on_their_side) {
+  const std::string_view plain = "executor: cores 1, memory 1g; task: cpus 1";
+  for (const std::string zero : {"0", "0g"}) {
+    const auto s = good("troupe.executor.resource.fpga: {amount: " + zero +
+                        ", discovery-script: find, vendor: v}\ntroupe.task.resource.fpga.amount: " + zero);
+    EXPECT_EQ(to_string(default_profile(s).value()), plain);
+    EXPECT_TRUE(executor_resources(s)->empty()) << "so no script of it is run";
+  }
+  EXPECT_EQ(
+      to_string(default_profile(good("troupe: {executor: {resource: {fpga: {amount: 2}}}, task: {resource: {fpga: "
+                                     "{amount: 0}}}}"))
+                    .value()),
+      "executor: cores 1, memory 1g, fpga 2; task: cpus 1");
+  EXPECT_THAT(fault("troupe: {executor: {resource: {fpga: {amount: 0}}}, task: {resource: {fpga: {amount: 1}}}}"),
+              HasSubstr("task resource fpga: the executor half of the profile has none"));
+  EXPECT_THAT(fault("troupe.executor.resource.cores.amount: 0"), HasSubstr("is built in"));
+}
+
 TEST(executor_resources, count_addresses_where_no_amount_is_given) {
   const auto resources = executor_resources(good("troupe.executor.resource.gpu.addresses: 3,5"));
   ASSERT_TRUE(resources);
-  EXPECT_THAT(*resources, ElementsAre(Pair("gpu", configured_resource{2, {"3", "5"}, "", ""})));
+  EXPECT_THAT(*resources, ElementsAre(Pair("gpu", configured_resource{2, false, {"3", "5"}, "", ""})));
 }
 
 } // namespace

@@ -53,7 +53,9 @@ resource_profile full_profile() {
   p.executor["cores"] = {4, "", ""};
   p.executor["gpu"] = {2, "/opt/find gpus", "nvidia.com"};
   p.task["cpus"] = share{share::units_per_whole / 3};
+  p.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   p.task["gpu"] = share{500'000'000'000};
+  p.task["gpu-memory"] = share::whole(share::max_whole);
   return p;
 }
 
@@ -73,6 +75,7 @@ executor_capacity full_capacity() {
   c.off_heap = 2;
   c.custom["gpu"] = {2, {"0", "1"}};
   c.custom["licence"] = {5, {}};
+  c.custom["gpu-memory"] = {std::int64_t{40} << 30, {}, true};
   return c;
 }
 

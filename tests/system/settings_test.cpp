@@ -29,6 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 namespace fs = std::filesystem;
@@ -124,6 +125,18 @@ TEST_F(without_gpu, made_up_addresses_hide_real_ones_where_they_are_wanted) {
   const auto made_up = resources_of_machine(settings_of({"troupe.gpu.discovery=fake"}));
   ASSERT_TRUE(made_up) << made_up.error().message;
   EXPECT_THAT(made_up->pools.at("gpu").addresses, ElementsAre("fake-0", "fake-1"));
+  EXPECT_FALSE(fs::exists(asked));
+}
+
+TEST(settings_in_effect, nothing_is_discovered_where_an_amount_is_a_size_or_zero) {
+  testing::temporary_directory folder;
+  const auto asked = folder.path() + "/asked";
+  const auto found = resources_of_machine(
+      settings_of({"troupe.gpu.discovery=none", "troupe.executor.resource.gpu-memory.amount=40g",
+                   "troupe.executor.resource.fpga.discovery-script=" + script(folder, "echo >" + asked),
+                   "troupe.executor.resource.fpga.amount=0"}));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(found->pools, ElementsAre(Pair("gpu-memory", resource_pool{std::int64_t{40} << 30, {}, true})));
   EXPECT_FALSE(fs::exists(asked));
 }
 
