@@ -17,6 +17,7 @@ constexpr std::size_t most_cached_profiles = 10'000;
 void driver_state::start_services(driver_pointer self) {
   resource_profile_manager_config manager;
   manager.defaults = config.defaults;
+  manager.overhead = config.overhead;
   manager.loggers = config.loggers;
   profiles = spawn_resource_profile_manager(self->system(), std::move(manager));
   watch(self, profiles);

@@ -120,6 +120,7 @@ result<driver_config> application::impl::configure_driver() const {
   d.session_id = session_id;
   d.master = described();
   d.defaults = std::move(*defaults);
+  d.overhead = overhead_rule_of(s);
   d.scheduler.matching =
       s.get(keys::scheduler_profile_matching) == "exact" ? profile_matching::exact : profile_matching::compatible;
   d.scheduler.max_batch = static_cast<std::uint32_t>(s.get(keys::scheduler_max_batch));

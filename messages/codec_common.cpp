@@ -109,6 +109,7 @@ void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& 
   out.set_memory(at.amount("memory", in.memory));
   out.set_memory_overhead(at.amount("memory_overhead", in.memory_overhead));
   out.set_off_heap(at.amount("off_heap", in.off_heap));
+  out.set_pyspark_memory(at.amount("pyspark_memory", in.pyspark_memory));
   for (const auto& [name, pool] : in.custom) {
     const place here{at, "custom"};
     auto& entry = *out.add_custom();
@@ -124,6 +125,7 @@ void read(const pb::ExecutorCapacity& in, executor_capacity& out, const place& a
   out.memory = at.amount("memory", in.memory());
   out.memory_overhead = at.amount("memory_overhead", in.memory_overhead());
   out.off_heap = at.amount("off_heap", in.off_heap());
+  out.pyspark_memory = at.amount("pyspark_memory", in.pyspark_memory());
   if (!at.fits("custom", static_cast<std::size_t>(in.custom_size()))) return;
   for (const auto& from : in.custom()) {
     const place here{at, "custom"};

@@ -32,10 +32,11 @@ std::string advise(const checked_profile& p) {
          ": let the executor have less of " + resources + ", or the task take more of it, or less of " + limit;
 }
 
-result<checked_profile> check(const named_profile& named, const resource_profile& defaults) {
+result<checked_profile> check(const named_profile& named, const resource_profile& defaults,
+                              const overhead_rule& overhead) {
   checked_profile out;
   out.name = named.name;
-  out.content = complete(named.content, defaults);
+  out.content = complete(named.content, defaults, overhead);
   if (auto good = validate(out.content); !good)
     return make_error(good.error().code, "profile " + named.name +
                                              ", with what it takes from the default profile: " + good.error().message);
@@ -84,7 +85,7 @@ int profile_check(const setting_flags& flags, const std::string& file, bool json
   if (profiles->empty()) return complain(make_error(ec::invalid_configuration, file + ": the file has no `profiles`"));
   auto all = nlohmann::ordered_json::array();
   for (const auto& named : *profiles) {
-    const auto checked = check(named, *defaults);
+    const auto checked = check(named, *defaults, overhead_rule_of(loaded->effective));
     if (!checked) return complain(checked.error());
     if (json)
       all.push_back(report_of(*checked));

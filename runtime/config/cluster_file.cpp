@@ -160,11 +160,12 @@ result<cluster_description> read_cluster(const yaml_document& document, std::str
   return cluster_reader{document, directory}.read(*node);
 }
 
-result<void> check_room(const cluster_description& cluster, const resource_profile& defaults, std::string_view file) {
+result<void> check_room(const cluster_description& cluster, const resource_profile& defaults,
+                        const overhead_rule& overhead, std::string_view file) {
   carving hosts{cluster.hosts, "cluster.hosts"};
   request_id request;
   for (const auto& e : cluster.executors) {
-    const auto shape = complete(e.profile, defaults);
+    const auto shape = complete(e.profile, defaults, overhead);
     if (const auto lack = hosts.lack_for(shape, e.count); !lack.empty()) {
       auto why =
           yaml_error(file, e.line,

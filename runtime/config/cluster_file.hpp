@@ -53,8 +53,10 @@ struct cluster_description {
 result<cluster_description> read_cluster(const yaml_document& document, std::string_view directory);
 
 /// Whether the standing executors find room on the hosts all together, placed in the order of the list. Else
-/// ec::infeasible at the first entry that does not: what is missing where. `defaults` completes their profiles.
-result<void> check_room(const cluster_description& cluster, const resource_profile& defaults, std::string_view file);
+/// ec::infeasible at the first entry that does not: what is missing where. `defaults` and `overhead` complete their
+/// profiles.
+result<void> check_room(const cluster_description& cluster, const resource_profile& defaults,
+                        const overhead_rule& overhead, std::string_view file);
 
 /// The hosts of `local-cluster[N,cores,memory]`, without standing executors. `resources` are the machine's own
 /// addresses by name: every host lists them, and each is lent once.

@@ -70,6 +70,12 @@ result<std::map<std::string, configured_resource>> executor_resources(const sett
   return out;
 }
 
+overhead_rule overhead_rule_of(const settings& s) {
+  if (s.origin_of(keys::executor_memory_overhead.name) != setting_origin{}) return {};
+  return {s.get(keys::executor_memory_overhead_factor), s.get(keys::executor_min_memory_overhead),
+          s.get(keys::scheduler_profile_matching) == "exact" ? profile_matching::exact : profile_matching::compatible};
+}
+
 result<resource_profile> default_profile(const settings& s) {
   auto resources = executor_resources(s);
   if (!resources) return resources.error();
@@ -78,9 +84,13 @@ result<resource_profile> default_profile(const settings& s) {
     if (amount > 0) out.executor[std::string{name}].amount = amount;
   };
   put(resource_names::cores, s.get(keys::executor_cores));
-  put(resource_names::memory, s.get(keys::executor_memory));
-  put(resource_names::memory_overhead, s.get(keys::executor_memory_overhead));
+  const auto heap = s.get(keys::executor_memory);
+  put(resource_names::memory, heap);
+  const auto rule = overhead_rule_of(s);
+  put(resource_names::memory_overhead,
+      rule.is_active() ? overhead_of(rule, heap, heap) : s.get(keys::executor_memory_overhead));
   put(resource_names::off_heap, s.get(keys::executor_off_heap));
+  put(resource_names::pyspark_memory, s.get(keys::executor_pyspark_memory));
   for (const auto& [name, resource] : *resources)
     out.executor[name] = {resource.amount, resource.discovery_script, resource.vendor, resource.counted};
   out.task[std::string{resource_names::cpus}] = s.get(keys::task_cpus);

@@ -28,6 +28,10 @@ struct configured_resource {
 /// counted size with addresses, script or vendor, a name that is built in.
 result<std::map<std::string, configured_resource>> executor_resources(const settings& s);
 
+/// What overhead the executors of profiles that give none have: the empty rule where troupe.executor.memory-overhead is
+/// set, be it to 0 (spec DF-12).
+overhead_rule overhead_rule_of(const settings& s);
+
 /// The complete profile that stages without one of their own get, and what an executor that is started by hand is.
 /// A task amount of 0 is left out (spec DF-7). Errors are those of `executor_resources` and of
 /// `validate(resource_profile)`, with the origin of what is at fault.

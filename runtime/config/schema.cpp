@@ -154,6 +154,7 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
     if (const auto t = parse_time(text); t && within(t->count())) return setting_value{*t};
     return bad_value(entry);
   case setting_type::share:
+    if (entry.least == 0 && text == "0") return setting_value{share{}};
     if (const auto s = parse_share(text)) return setting_value{*s};
     return bad_value(entry);
   case setting_type::count_or_size:
@@ -194,7 +195,9 @@ std::string describe_values(const setting_schema& entry) {
   case setting_type::time:
     return "a time such as 500ms, 10s or 5min, " + (entry.least > 0 ? "from " + least : std::string{"0"}) + " to " +
            limit_text(entry, entry.most);
-  case setting_type::share: return "an amount above 0 such as 2, 0.5 or 1/3, of at most 12 digits after the point";
+  case setting_type::share:
+    return "an amount " + std::string{entry.least > 0 ? "above 0 such as 2" : "such as 0"} +
+           ", 0.5 or 1/3, of at most 12 digits after the point";
   case setting_type::count_or_size:
     return "a whole number up to " + limit_text(entry, entry.most) +
            " without leading zeros, or a size such as 40g; only tasks support fractional resources";

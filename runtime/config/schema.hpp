@@ -64,7 +64,7 @@ struct setting_schema {
   std::string_view default_text;  ///< "" for a family, and for texts, paths and lists that are not set
   std::string_view choices;       ///< of a choice: `a|b|c`
   std::string_view members;       ///< of a family: the names that may stand for `<…>`, `a|b`; "" for any
-  std::int64_t least = 0;         ///< smallest value of a count, memory (bytes) or time (nanoseconds)
+  std::int64_t least = 0;         ///< smallest value of a count, memory (bytes), time (nanoseconds), share (units)
   std::int64_t most = INT64_MAX;  ///< largest one
   setting_reader reader;          ///
   std::string_view documentation; ///< one sentence

@@ -30,8 +30,9 @@ constexpr setting_schema time(key<duration> k, std::string_view value, std::int6
                               std::string_view text) {
   return {k.name, setting_type::time, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
-constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text) {
-  return {k.name, setting_type::share, value, {}, {}, 0, 0, who, text};
+constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text,
+                                 std::int64_t least = 1) {
+  return {k.name, setting_type::share, value, {}, {}, least, INT64_MAX, who, text};
 }
 constexpr setting_schema text(key<std::string> k, std::string_view value, setting_reader who, std::string_view words) {
   return {k.name, setting_type::text, value, {}, {}, 0, 0, who, words};
@@ -95,9 +96,19 @@ constexpr setting_schema entries[] = {
          "may be stopped before it is ended."),
     memory(keys::executor_memory, "1g", mib, all, "Memory of an executor of the default profile."),
     memory(keys::executor_memory_overhead, "0", 0, all,
-           "Memory beside troupe.executor.memory that an executor of the default profile is granted."),
+           "Memory beside troupe.executor.memory that executors are granted unless their profile says how much; where "
+           "it is not set, the two keys for the factor and the minimum decide."),
+    portion(
+        keys::executor_memory_overhead_factor, "0", all,
+        "Part of an executor's memory, in whole MiB, that it is granted beside it where no overhead is given; Spark's "
+        "is 0.1.",
+        0),
+    memory(keys::executor_min_memory_overhead, "0", 0, all,
+           "Least memory beside its own that an executor is granted where no overhead is given; Spark's is 384m."),
     memory(keys::executor_off_heap, "0", 0, all,
            "Memory outside the allocator that an executor of the default profile is granted."),
+    memory(keys::executor_pyspark_memory, "0", 0, all,
+           "Memory for interpreters beside an executor of the default profile, under the name that Spark gives it."),
     family(keys::executor_resource_addresses, executor,
            "Addresses of a custom resource of an executor, instead of discovering them."),
     family(keys::executor_resource_amount, all,

@@ -58,9 +58,17 @@ std::int64_t executor_capacity::amount_of(std::string_view name) const noexcept 
   if (name == resource_names::memory) return memory;
   if (name == resource_names::memory_overhead) return memory_overhead;
   if (name == resource_names::off_heap) return off_heap;
+  if (name == resource_names::pyspark_memory) return pyspark_memory;
   for (const auto& [key, pool] : custom)
     if (key == name) return pool.amount;
   return 0;
+}
+
+std::int64_t container_memory(const executor_capacity& c) noexcept {
+  std::int64_t sum = 0;
+  for (const std::int64_t part : {c.memory, c.memory_overhead, c.off_heap, c.pyspark_memory})
+    if (__builtin_add_overflow(sum, part, &sum)) return share::max_whole;
+  return sum;
 }
 
 bool is_valid_address(std::string_view address) noexcept {
@@ -73,7 +81,8 @@ result<void> validate(const executor_capacity& capacity) {
   if (capacity.cores < 0 || capacity.cores > largest_count)
     return bad("cores " + std::to_string(capacity.cores) + " must lie between 0 and 9000000");
   std::int64_t memory_left = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t bytes : {capacity.memory, capacity.memory_overhead, capacity.off_heap}) {
+  for (const std::int64_t bytes :
+       {capacity.memory, capacity.memory_overhead, capacity.off_heap, capacity.pyspark_memory}) {
     if (bytes < 0 || bytes > memory_left)
       return bad("the memory amounts of an executor must not be negative nor add up to more than 2^63 - 1");
     memory_left -= bytes;
@@ -101,11 +110,10 @@ result<void> validate(const executor_capacity& capacity) {
 }
 
 executor_capacity capacity_of(const resource_profile& profile) {
-  executor_capacity capacity{profile.executor_amount(resource_names::cores),
-                             profile.executor_amount(resource_names::memory),
-                             profile.executor_amount(resource_names::memory_overhead),
-                             profile.executor_amount(resource_names::off_heap),
-                             {}};
+  executor_capacity capacity{
+      profile.executor_amount(resource_names::cores),           profile.executor_amount(resource_names::memory),
+      profile.executor_amount(resource_names::memory_overhead), profile.executor_amount(resource_names::off_heap),
+      profile.executor_amount(resource_names::pyspark_memory),  {}};
   for (const auto& [name, request] : profile.executor)
     if (!is_builtin_executor_resource(name)) capacity.custom[name] = {request.amount, {}, request.counted};
   return capacity;

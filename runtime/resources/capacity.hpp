@@ -32,12 +32,17 @@ struct executor_capacity {
   std::int64_t memory = 0;          ///< bytes
   std::int64_t memory_overhead = 0; ///< bytes
   std::int64_t off_heap = 0;        ///< bytes
+  std::int64_t pyspark_memory = 0;  ///< bytes
   std::map<std::string, resource_pool> custom;
 
   auto operator<=>(const executor_capacity&) const = default;
   /// Amount of any named executor resource, built in or custom; 0 where it has none.
   std::int64_t amount_of(std::string_view name) const noexcept;
 };
+
+/// All memory that an executor takes, in bytes: heap, overhead, off-heap and pyspark.memory (spec DF-14); 2^63 - 1
+/// where they add up to more.
+std::int64_t container_memory(const executor_capacity& capacity) noexcept;
 
 /// Whether a resource address may be spelled so: 1 to 128 printable ASCII characters, no blank, no comma. Addresses are
 /// opaque, but they are joined by commas in variables and shown in messages.

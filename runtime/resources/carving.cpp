@@ -10,14 +10,6 @@
 namespace troupe {
 namespace {
 
-/// All memory that an executor takes from its host, in bytes.
-std::int64_t memory_of(const executor_capacity& c) {
-  std::int64_t sum = 0;
-  for (const std::int64_t part : {c.memory, c.memory_overhead, c.off_heap})
-    if (__builtin_add_overflow(sum, part, &sum)) return std::numeric_limits<std::int64_t>::max();
-  return sum;
-}
-
 /// One amount that a shape wants of a host.
 struct want {
   std::string resource; ///< `cores`, `memory` (all of it) or a custom name
@@ -28,13 +20,13 @@ struct want {
 std::vector<want> wants_of(const resource_profile& shape) {
   const auto capacity = capacity_of(shape);
   std::vector<want> wants{{std::string{resource_names::cores}, capacity.cores},
-                          {std::string{resource_names::memory}, memory_of(capacity)}};
+                          {std::string{resource_names::memory}, container_memory(capacity)}};
   for (const auto& [name, pool] : capacity.custom) wants.push_back({name, pool.amount, pool.counted});
   return wants;
 }
 
 std::int64_t amount_of(const executor_capacity& capacity, const std::string& resource) {
-  return resource == resource_names::memory ? memory_of(capacity) : capacity.amount_of(resource);
+  return resource == resource_names::memory ? container_memory(capacity) : capacity.amount_of(resource);
 }
 
 /// What a host has of that kind: a size is no number of addresses, and the other way round.
@@ -66,7 +58,8 @@ std::string list_text(const std::vector<want>& wants) {
 std::string memory_parts(const resource_profile& shape) {
   std::string parts;
   int count = 0;
-  for (const auto name : {resource_names::memory, resource_names::memory_overhead, resource_names::off_heap}) {
+  for (const auto name : {resource_names::memory, resource_names::memory_overhead, resource_names::off_heap,
+                          resource_names::pyspark_memory}) {
     const std::int64_t bytes = shape.executor_amount(name);
     if (bytes == 0) continue;
     parts += (count++ > 0 ? " + " : "") + std::string{name} + " " + memory_to_string(bytes);
@@ -78,7 +71,7 @@ std::string memory_parts(const resource_profile& shape) {
 
 result<void> validate(const carving_host& host) {
   if (host.name.empty()) return make_error(ec::invalid_argument, "a host has no name");
-  const auto ok = validate(executor_capacity{host.cores, host.memory, 0, 0, host.custom});
+  const auto ok = validate(executor_capacity{host.cores, host.memory, 0, 0, 0, host.custom});
   if (!ok) return make_error(ok.error().code, "host " + detail::quote(host.name) + ": " + ok.error().message);
   return {};
 }
@@ -311,7 +304,8 @@ feasibility carving::check(const resource_profile& shape) const {
 std::optional<executor_capacity> carving::carve(std::size_t host, const resource_profile& shape) const {
   auto capacity = capacity_of(shape);
   const auto& state = states_[host];
-  if (capacity.cores <= 0 || capacity.cores > state.cores || memory_of(capacity) > state.memory) return std::nullopt;
+  if (capacity.cores <= 0 || capacity.cores > state.cores || container_memory(capacity) > state.memory)
+    return std::nullopt;
   const auto& lent = lent_devices_[state.machine];
   for (auto& [name, pool] : capacity.custom) {
     const auto there = hosts_[host].custom.find(name);
@@ -362,7 +356,7 @@ std::int64_t carving::spare_after(std::size_t host, const resource_profile& shap
 void carving::lend(const carved_executor& executor) {
   auto& state = states_[executor.host];
   state.cores -= executor.capacity.cores;
-  state.memory -= memory_of(executor.capacity);
+  state.memory -= container_memory(executor.capacity);
   for (const auto& [name, pool] : executor.capacity.custom) {
     if (pool.addresses.empty()) state.counted.at(name) -= pool.amount;
     for (const auto& address : pool.addresses) lent_devices_[state.machine].insert({name, address});
@@ -372,7 +366,7 @@ void carving::lend(const carved_executor& executor) {
 void carving::take_back(const carved_executor& executor) {
   auto& state = states_[executor.host];
   state.cores += executor.capacity.cores;
-  state.memory += memory_of(executor.capacity);
+  state.memory += container_memory(executor.capacity);
   for (const auto& [name, pool] : executor.capacity.custom) {
     if (pool.addresses.empty()) state.counted.at(name) += pool.amount;
     for (const auto& address : pool.addresses) lent_devices_[state.machine].erase({name, address});

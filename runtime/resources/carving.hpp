@@ -26,7 +26,7 @@ struct carving_host {
   std::string name;    ///< for messages and for the executor's own host name
   std::string machine; ///< hosts of equal machine share their addresses; empty: a machine of its own
   std::int64_t cores = 0;
-  std::int64_t memory = 0; ///< bytes; memory, memoryOverhead and offHeap of its executors come out of it
+  std::int64_t memory = 0; ///< bytes; the container memory of its executors comes out of it
   std::map<std::string, resource_pool> custom;
 
   bool operator==(const carving_host&) const = default;

@@ -13,7 +13,7 @@ struct slip {
 };
 
 // Spellings of people who come from other systems. What Troupe knows itself is in neither list.
-constexpr std::array<slip, 15> executor_slips{{
+constexpr std::array<slip, 17> executor_slips{{
     {"cpu", resource_names::cores},
     {"core", resource_names::cores},
     {"cores", resource_names::cores},
@@ -27,6 +27,8 @@ constexpr std::array<slip, 15> executor_slips{{
     {"memoverhead", resource_names::memory_overhead},
     {"offheap", resource_names::off_heap},
     {"offheapmemory", resource_names::off_heap},
+    {"pyspark", resource_names::pyspark_memory},
+    {"pysparkmemory", resource_names::pyspark_memory},
     {"gpus", resource_names::gpu},
     {"gpu", resource_names::gpu},
 }};

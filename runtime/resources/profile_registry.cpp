@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-profile_registry::profile_registry(resource_profile defaults) {
+profile_registry::profile_registry(resource_profile defaults, overhead_rule overhead) : overhead_(overhead) {
   if (auto ok = validate(defaults); !ok) throw std::invalid_argument("default profile: " + ok.error().message);
   for (const auto name : {resource_names::cores, resource_names::memory})
     if (defaults.executor_amount(name) == 0)
@@ -20,7 +20,7 @@ profile_registry::profile_registry(resource_profile defaults) {
 result<profile_registration> profile_registry::register_profile(const resource_profile& profile) {
   // As written first, so that the message speaks of what the author wrote.
   if (auto ok = validate(profile); !ok) return ok.error();
-  auto content = complete(profile, profiles_.front().content);
+  auto content = complete(profile, profiles_.front().content, overhead_);
   if (auto ok = validate(content); !ok)
     return make_error(ok.error().code, ok.error().message + " (parts that the profile leaves out are the default's: " +
                                            to_string(profiles_.front().content) + ")");

@@ -46,9 +46,9 @@ public:
   /// Registrations beyond this many distinct profiles are refused.
   static constexpr std::size_t max_profiles = 10'000;
 
-  /// Starts with `defaults` as profile 0, of shape 1.
+  /// Starts with `defaults` as profile 0, of shape 1. `overhead` says what memoryOverhead profiles without one get.
   /// @pre `defaults` passes `validate` and has cores, memory and cpus; throws std::invalid_argument otherwise.
-  explicit profile_registry(resource_profile defaults);
+  explicit profile_registry(resource_profile defaults, overhead_rule overhead = {});
 
   /// Interns `profile`, completed from the default profile. Refused when the profile, as written or completed, breaks a
   /// rule of `validate` (ec::invalid_profile), or when there are too many (ec::overloaded).
@@ -71,6 +71,7 @@ public:
 private:
   result<profile_registration> intern(resource_profile content, std::vector<std::string> notes);
 
+  overhead_rule overhead_;
   std::vector<registered_profile> profiles_; ///< index is the id
   std::map<resource_profile, profile_id> by_content_;
   std::map<std::map<std::string, executor_request>, shape_id> by_executor_half_;

@@ -13,8 +13,9 @@ namespace {
 
 using detail::quote;
 
-constexpr std::array<std::string_view, 4> builtin_executor_names{
-    resource_names::cores, resource_names::memory, resource_names::memory_overhead, resource_names::off_heap};
+constexpr std::array<std::string_view, 5> builtin_executor_names{
+    resource_names::cores, resource_names::memory, resource_names::memory_overhead, resource_names::off_heap,
+    resource_names::pyspark_memory};
 
 bool is_memory(std::string_view name) noexcept {
   return name != resource_names::cores && is_builtin_executor_resource(name);
@@ -129,6 +130,17 @@ result<void> check_fit(const resource_profile& profile) {
   return {};
 }
 
+/// Replaces what `whole` has of the default profile's overhead, which was computed too, unless `written` gives its own.
+void add_overhead(resource_profile& whole, const resource_profile& written, const resource_profile& defaults,
+                  const overhead_rule& rule) {
+  const std::string name{resource_names::memory_overhead};
+  if (!rule.is_active() || written.executor.contains(name)) return;
+  const auto bytes = overhead_of(rule, whole.executor_amount(resource_names::memory),
+                                 defaults.executor_amount(resource_names::memory));
+  whole.executor.erase(name);
+  if (bytes > 0) whole.executor[name].amount = bytes;
+}
+
 } // namespace
 
 bool is_builtin_executor_resource(std::string_view name) noexcept {
@@ -158,6 +170,10 @@ executor_resource_requests& executor_resource_requests::memory_overhead(std::str
 
 executor_resource_requests& executor_resource_requests::off_heap(std::string_view size) {
   return sized(resource_names::off_heap, size);
+}
+
+executor_resource_requests& executor_resource_requests::pyspark_memory(std::string_view size) {
+  return sized(resource_names::pyspark_memory, size);
 }
 
 executor_resource_requests& executor_resource_requests::resource(std::string name, std::int64_t amount,
@@ -294,7 +310,8 @@ result<void> validate(const resource_profile& profile) {
   return check_fit(profile);
 }
 
-resource_profile complete(const resource_profile& profile, const resource_profile& defaults) {
+resource_profile complete(const resource_profile& profile, const resource_profile& defaults,
+                          const overhead_rule& overhead) {
   if (profile == resource_profile{}) return defaults;
   resource_profile whole = profile;
   if (profile.is_task_only()) {
@@ -302,6 +319,7 @@ resource_profile complete(const resource_profile& profile, const resource_profil
   } else {
     for (const auto& [name, request] : defaults.executor)
       if (is_builtin_executor_resource(name)) whole.executor.emplace(name, request);
+    add_overhead(whole, profile, defaults, overhead);
   }
   if (const auto cpus = defaults.task.find(std::string{resource_names::cpus}); cpus != defaults.task.end())
     whole.task.insert(*cpus);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <troupe/runtime/resources/amount.hpp>
+#include <troupe/runtime/resources/overhead.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -21,11 +22,12 @@ inline constexpr std::string_view cores = "cores";                    ///< count
 inline constexpr std::string_view memory = "memory";                  ///< bytes
 inline constexpr std::string_view memory_overhead = "memoryOverhead"; ///< bytes
 inline constexpr std::string_view off_heap = "offHeap";               ///< bytes
+inline constexpr std::string_view pyspark_memory = "pyspark.memory";  ///< bytes; Spark's name, for other interpreters
 inline constexpr std::string_view cpus = "cpus";                      ///< task side, share of cores
 inline constexpr std::string_view gpu = "gpu";                        ///< an ordinary custom name with its own variable
 } // namespace resource_names
 
-/// True for cores, memory, memoryOverhead and offHeap.
+/// True for cores, memory, memoryOverhead, offHeap and pyspark.memory (spec DM-2).
 bool is_builtin_executor_resource(std::string_view name) noexcept;
 
 /// Whether a resource may be called so: 1 to 128 letters, digits and `. _ - /`, the first a letter or digit. Names end
@@ -55,6 +57,7 @@ public:
   executor_resource_requests& memory(std::string_view size); ///< `"1g"`; see parse_memory
   executor_resource_requests& memory_overhead(std::string_view size);
   executor_resource_requests& off_heap(std::string_view size);
+  executor_resource_requests& pyspark_memory(std::string_view size);
   executor_resource_requests& resource(std::string name, std::int64_t amount, std::string discovery_script = {},
                                        std::string vendor = {});
   /// `"2"` is that count, `"40g"` a counted size; see parse_resource_amount.
@@ -143,11 +146,13 @@ private:
 /// Checks a profile that came from outside (a file, the wire) by the rules of `try_build`.
 result<void> validate(const resource_profile& profile);
 
-/// `profile` with the parts that it leaves out taken from `defaults`: cores, memory, memoryOverhead and offHeap one by
-/// one; the task's cpus; the whole executor half, custom resources included, where `profile` is task-only. A profile
-/// with nothing in it becomes `defaults`. The result may break a rule that `profile` alone did not (a task that needs
+/// `profile` with the parts that it leaves out taken from `defaults`: cores and the memory names one by one; the task's
+/// cpus; the whole executor half, custom resources included, where `profile` is task-only. A memoryOverhead that is
+/// left out follows `overhead`, where that is active. A profile with nothing in it becomes `defaults`. The result may
+/// break a rule that `profile` alone did not (a task that needs
 /// more cpus than the default has cores): `validate` it.
-resource_profile complete(const resource_profile& profile, const resource_profile& defaults);
+resource_profile complete(const resource_profile& profile, const resource_profile& defaults,
+                          const overhead_rule& overhead = {});
 
 /// Error when the two cannot be merged: one counts a resource as a size and the other does not.
 result<void> check_merge(const resource_profile& a, const resource_profile& b);

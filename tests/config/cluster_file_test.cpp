@@ -125,7 +125,7 @@ std::string lack_of(const std::string& executors) {
   resource_profile defaults;
   defaults.executor["cores"].amount = 1;
   defaults.executor["memory"].amount = 1 << 30;
-  const auto fit = check_room(*read, defaults, "x.yaml");
+  const auto fit = check_room(*read, defaults, {}, "x.yaml");
   EXPECT_TRUE(fit || fit.error().code == ec::infeasible);
   return fit ? "" : fit.error().message;
 }

@@ -21,7 +21,7 @@ std::string fault_of(const std::string& profile) { return fault("profiles: {p: "
 TEST(profile_yaml, reads_every_field) {
   const auto read = profiles_of(R"(profiles:
   gpu:
-    executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 512m,
+    executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 512m, pyspark-memory: 2g,
                resource: {gpu-memory: {amount: 40g}, gpu: {amount: 2, discovery-script: bin/find, vendor: acme}}}
     task: {cpus: 1/2, resource: {gpu: {amount: 0.25}, gpu-memory: {amount: 10g}}}
   light: {task: {cpus: 2}}
@@ -33,6 +33,7 @@ TEST(profile_yaml, reads_every_field) {
   gpu.executor["memory"].amount = std::int64_t{8} << 30;
   gpu.executor["memoryOverhead"].amount = std::int64_t{1} << 30;
   gpu.executor["offHeap"].amount = 512 << 20;
+  gpu.executor["pyspark.memory"].amount = std::int64_t{2} << 30;
   gpu.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   gpu.executor["gpu"] = {2, "/base/bin/find", "acme"};
   gpu.task["cpus"] = *parse_share("0.5");

@@ -248,7 +248,8 @@ TEST(settings, the_master_is_checked) {
 
 TEST(default_profile, holds_what_the_settings_say) {
   const auto profile = default_profile(
-      good("troupe: {executor: {cores: 4, memory: 2g, memory-overhead: 1g, off-heap: 3m, resource: {gpu: {amount: 2, "
+      good("troupe: {executor: {cores: 4, memory: 2g, memory-overhead: 1g, off-heap: 3m, pyspark-memory: 5m, resource: "
+           "{gpu: {amount: 2, "
            "discovery-script: find.sh, vendor: acme}, fpga: {addresses: [f1]}}}, task: {cpus: 0.5, resource: {gpu: "
            "{amount: 1/3}}}}"));
   ASSERT_TRUE(profile) << profile.error().message;
@@ -257,6 +258,7 @@ TEST(default_profile, holds_what_the_settings_say) {
   expected.executor["memory"].amount = std::int64_t{2} << 30;
   expected.executor["memoryOverhead"].amount = std::int64_t{1} << 30;
   expected.executor["offHeap"].amount = 3 << 20;
+  expected.executor["pyspark.memory"].amount = 5 << 20;
   expected.executor["gpu"] = {2, "/base/find.sh", "acme"};
   expected.executor["fpga"].amount = 1;
   expected.task["cpus"] = *parse_share("0.5");
@@ -313,6 +315,22 @@ TEST(default_profile, drops_amounts_of_zero_on_their_side) {
   EXPECT_THAT(fault("troupe: {executor: {resource: {fpga: {amount: 0}}}, task: {resource: {fpga: {amount: 1}}}}"),
               HasSubstr("task resource fpga: the executor half of the profile has none"));
   EXPECT_THAT(fault("troupe.executor.resource.cores.amount: 0"), HasSubstr("is built in"));
+}
+
+TEST(default_profile, has_the_overhead_that_is_given_or_follows_from_its_memory) {
+  const auto overhead = [](const std::string& text) {
+    return default_profile(good(text))->executor_amount(resource_names::memory_overhead) >> 20;
+  };
+  EXPECT_EQ(overhead("troupe.executor.memory-overhead-factor: 0.1"), 102);
+  EXPECT_EQ(overhead("troupe.executor.min-memory-overhead: 384m"), 384);
+  EXPECT_EQ(overhead("troupe.executor: {memory: 8g, memory-overhead-factor: 0.1, min-memory-overhead: 384m}"), 819);
+  EXPECT_EQ(overhead("troupe.executor: {memory-overhead: 150m, min-memory-overhead: 500m}"), 150);
+  EXPECT_EQ(overhead("troupe.executor: {memory-overhead: 0, min-memory-overhead: 500m}"), 0) << "given as well";
+  EXPECT_EQ(overhead("{}"), 0);
+  EXPECT_EQ(overhead_rule_of(good("troupe: {executor: {memory-overhead-factor: 0.1, min-memory-overhead: 1m}, "
+                                  "scheduler.profile-matching: exact}")),
+            (overhead_rule{*parse_share("0.1"), 1 << 20, profile_matching::exact}));
+  EXPECT_EQ(overhead_rule_of(good("troupe.executor: {memory-overhead: 0, min-memory-overhead: 1m}")), overhead_rule{});
 }
 
 TEST(executor_resources, count_addresses_where_no_amount_is_given) {

@@ -23,7 +23,7 @@ constexpr std::size_t field_count() {
 }
 
 static_assert(field_count<job_spec>() == 4);
-static_assert(field_count<executor_capacity>() == 5);
+static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 13);
 static_assert(field_count<executor_orders>() == 9);
 static_assert(field_count<executor_report>() == 5);
@@ -73,6 +73,7 @@ executor_capacity full_capacity() {
   c.memory = std::int64_t{64} << 30;
   c.memory_overhead = 1;
   c.off_heap = 2;
+  c.pyspark_memory = 3;
   c.custom["gpu"] = {2, {"0", "1"}};
   c.custom["licence"] = {5, {}};
   c.custom["gpu-memory"] = {std::int64_t{40} << 30, {}, true};

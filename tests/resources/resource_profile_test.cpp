@@ -25,16 +25,21 @@ std::string fault_of(const resource_profile& profile) {
 }
 
 TEST(profile_builder, collects_both_halves) {
-  const auto profile =
-      resource_profile_builder{}
-          .require(executor_resource_requests{}.cores(2).memory("1g").memory_overhead("384m").off_heap("64").resource(
-              "gpu", 1, "./find-gpus", "nvidia.com"))
-          .require(task_resource_requests{}.cpus("0.5").resource("gpu", "1/3"))
-          .build();
+  const auto profile = resource_profile_builder{}
+                           .require(executor_resource_requests{}
+                                        .cores(2)
+                                        .memory("1g")
+                                        .memory_overhead("384m")
+                                        .off_heap("64")
+                                        .pyspark_memory("1g")
+                                        .resource("gpu", 1, "./find-gpus", "nvidia.com"))
+                           .require(task_resource_requests{}.cpus("0.5").resource("gpu", "1/3"))
+                           .build();
   EXPECT_EQ(profile.executor_amount("cores"), 2);
   EXPECT_EQ(profile.executor_amount("memory"), gib);
   EXPECT_EQ(profile.executor_amount("memoryOverhead"), 384 * mib);
   EXPECT_EQ(profile.executor_amount("offHeap"), 64 * mib);
+  EXPECT_EQ(profile.executor_amount("pyspark.memory"), gib);
   EXPECT_EQ(profile.executor.at("gpu"), (executor_request{1, "./find-gpus", "nvidia.com"}));
   EXPECT_EQ(profile.task_amount("cpus"), parsed("0.5"));
   EXPECT_EQ(profile.task_amount("gpu"), parsed("1/3"));
@@ -192,8 +197,8 @@ TEST(profile_text, is_one_line_in_a_fixed_order) {
                                  {{"fpga", "2"}, {"cpus", "1"}, {"gpu", "0.5"}})),
             "executor: cores 2, memory 1g, fpga 3, gpu 1; task: cpus 1, fpga 2, gpu 0.5");
   EXPECT_EQ(to_string(profile_of({}, {{"cpus", "1/3"}})), "task: cpus 1/3");
-  EXPECT_EQ(to_string(profile_of({{"offHeap", mib}, {"memoryOverhead", mib}}, {})),
-            "executor: memoryOverhead 1m, offHeap 1m");
+  EXPECT_EQ(to_string(profile_of({{"pyspark.memory", gib}, {"offHeap", mib}, {"memoryOverhead", mib}}, {})),
+            "executor: memoryOverhead 1m, offHeap 1m, pyspark.memory 1g");
   EXPECT_EQ(to_string(resource_profile{}), "default");
 }
 

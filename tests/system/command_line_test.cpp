@@ -554,6 +554,8 @@ TEST_F(command_line, profiles_and_settings_can_be_looked_at) {
   EXPECT_THAT(run({"profile", "check", sizes}).printed,
               AllOf(HasSubstr("memory 1g, gpu-memory 40g; task: cpus 1, gpu-memory 16g"),
                     HasSubstr("2 slots per executor"), HasSubstr("8g of 40g gpu-memory stay idle")));
+  EXPECT_THAT(run({"profile", "check", sizes, "--conf", "troupe.executor.min-memory-overhead=384m"}).printed,
+              HasSubstr("memoryOverhead 384m"));
   const auto show =
       run({"config", "show", "--config-file=" + config("driver.yaml"), "--conf", "troupe.executor.cores=3"});
   EXPECT_EQ(show.code, 0) << show.output;
