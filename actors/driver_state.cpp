@@ -18,6 +18,7 @@ void driver_state::start_services(driver_pointer self) {
   resource_profile_manager_config manager;
   manager.defaults = config.defaults;
   manager.rules = config.rules;
+  manager.overhead = config.overhead;
   manager.loggers = config.loggers;
   profiles = spawn_resource_profile_manager(self->system(), std::move(manager));
   watch(self, profiles);

@@ -140,10 +140,11 @@ bool executor_pool::has_room_on(executor_index executor, demand_index d) const {
 }
 
 std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d) const {
-  // Scarce things first: an executor with a GPU is the last choice for a task that asks for none.
+  // Scarce things first: an executor with a GPU is the last choice for a task that asks for none. A counted size is one
+  // thing, however large.
   std::int64_t excess = 0;
   for (const auto& [name, pool] : e.info.capacity.custom)
-    if (!d.content->task.contains(name)) excess += pool.amount;
+    if (!d.content->task.contains(name)) excess += pool.counted ? 1 : pool.amount;
   return excess;
 }
 

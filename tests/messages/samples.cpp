@@ -23,7 +23,7 @@ constexpr std::size_t field_count() {
 }
 
 static_assert(field_count<job_spec>() == 5);
-static_assert(field_count<executor_capacity>() == 5);
+static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 14);
 static_assert(field_count<executor_orders>() == 9);
 static_assert(field_count<executor_report>() == 5);
@@ -53,7 +53,9 @@ resource_profile full_profile() {
   p.executor["cores"] = {4, "", ""};
   p.executor["gpu"] = {2, "/opt/find gpus", "nvidia.com"};
   p.task["cpus"] = share{share::units_per_whole / 3};
+  p.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   p.task["gpu"] = share{500'000'000'000};
+  p.task["gpu-memory"] = share::whole(share::max_whole);
   p.build = 12;
   return p;
 }
@@ -72,8 +74,10 @@ executor_capacity full_capacity() {
   c.memory = std::int64_t{64} << 30;
   c.memory_overhead = 1;
   c.off_heap = 2;
+  c.pyspark_memory = 3;
   c.custom["gpu"] = {2, {"0", "1"}};
   c.custom["licence"] = {5, {}};
+  c.custom["gpu-memory"] = {std::int64_t{40} << 30, {}, true};
   return c;
 }
 

@@ -271,5 +271,21 @@ TEST(matching, wants_exactly_what_one_task_takes) {
   EXPECT_FALSE(matches(holding("1", {}), gpu_task("1")));
 }
 
+// n of the spec's AD-7 and AD-8 that Spark's units get wrong, and the ends of the range. That `fits` holds for every n
+// up to 40,000 is tested with the shares themselves.
+TEST(ledger, takes_exactly_n_shares_of_one_nth_from_an_address) {
+  for (const int n : {1, 9, 93, 353, 1409, 39'999, 40'000}) {
+    const auto profile = profile_of({}, {{"gpu", "1/" + std::to_string(n)}});
+    ledger l{capacity_with(1, {{"gpu", numbered(1)}})};
+    for (int taken = 0; taken < n; ++taken) {
+      ASSERT_EQ(l.free_slots(profile), n - taken);
+      const auto chosen = l.choose(profile);
+      ASSERT_TRUE(chosen) << taken << " of " << n;
+      ASSERT_TRUE(l.acquire(*chosen));
+    }
+    EXPECT_FALSE(l.choose(profile)) << n;
+  }
+}
+
 } // namespace
 } // namespace troupe
