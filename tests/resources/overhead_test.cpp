@@ -68,7 +68,7 @@ TEST(overhead, completes_profiles_that_give_none) {
 }
 
 TEST(overhead, of_registered_profiles_follows_the_rule_and_too_much_is_an_error) {
-  profile_registry registry{defaults(), sparks()};
+  profile_registry registry{defaults(), {}, sparks()};
   EXPECT_EQ(
       registry.register_profile(profile_of({{"memory", 64 * gib}}, {}))->content.executor_amount("memoryOverhead"),
       6553 * mib);
