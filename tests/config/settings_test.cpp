@@ -342,7 +342,7 @@ TEST(default_profile, drops_amounts_of_zero_on_their_side) {
                     .value()),
       "executor: cores 1, memory 1g, fpga 2; task: cpus 1");
   EXPECT_THAT(fault("troupe: {executor: {resource: {fpga: {amount: 0}}}, task: {resource: {fpga: {amount: 1}}}}"),
-              HasSubstr("task resource fpga: the executor half of the profile has none"));
+              HasSubstr("No executor resource configs were specified for fpga"));
   EXPECT_THAT(fault("troupe.executor.resource.cores.amount: 0"), HasSubstr("is built in"));
 }
 

@@ -206,7 +206,7 @@ TEST(counted_size, cannot_be_merged_with_a_number) {
   const auto a = registry.register_profile(size).value().profile;
   const auto b = registry.register_profile(number).value().profile;
   EXPECT_THAT(registry.profile_of_stage({{a, "x"}, {b, "y"}}, profile_change::merge).error().message,
-              HasSubstr("merging profiles 1 and 2: executor resource gpu-memory"));
+              HasSubstr("merging profiles 1, 2: executor resource gpu-memory"));
   EXPECT_THAT(registry.profiles(), testing::SizeIs(3));
 }
 
