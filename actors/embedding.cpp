@@ -1,4 +1,5 @@
 #include <troupe/actors/embedding.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 
 #include <chrono>
 #include <filesystem>

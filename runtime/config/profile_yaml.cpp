@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/config/spelling.hpp>

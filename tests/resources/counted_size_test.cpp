@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/resources/carving.hpp>
 #include <troupe/runtime/resources/profile_registry.hpp>
 

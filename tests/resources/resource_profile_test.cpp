@@ -1,4 +1,4 @@
-#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 
 #include <limits>
 #include <stdexcept>

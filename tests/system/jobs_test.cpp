@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/shapes.hpp>

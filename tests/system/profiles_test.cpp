@@ -6,7 +6,7 @@
 #include <set>
 
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/shapes.hpp>
 
 namespace troupe::system_tests {

@@ -17,6 +17,7 @@
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/roles.hpp>
 #include <troupe/tests/system/settings_support.hpp>
