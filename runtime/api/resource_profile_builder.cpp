@@ -39,7 +39,7 @@ executor_resource_requests& executor_resource_requests::resource(std::string nam
 
 executor_resource_requests& executor_resource_requests::resource(std::string name, std::string_view amount,
                                                                  std::string discovery_script, std::string vendor) {
-  if (is_memory(name)) return sized(name, amount);
+  if ((is_builtin_executor_resource(name) && name != resource_names::cores)) return sized(name, amount);
   const auto parsed = parse_resource_amount(amount);
   if (parsed)
     requests_[std::move(name)] = {parsed->amount, std::move(discovery_script), std::move(vendor), parsed->counted};
