@@ -18,6 +18,7 @@ void driver_state::start_services(driver_pointer self) {
   resource_profile_manager_config manager;
   manager.defaults = config.defaults;
   manager.rules = config.rules;
+  manager.overhead = config.overhead;
   manager.loggers = config.loggers;
   profiles = spawn_resource_profile_manager(self->system(), std::move(manager));
   watch(self, profiles);
@@ -82,6 +83,7 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   known_executor record;
   record.info = registration.info;
   record.info.executor = executor_id{next_executor++};
+  if (!record.info.request) record.info.shape = {}; // nobody asked for it as anything
   record.info.blocks.executor = record.info.executor;
   record.info.blocks.epoch = record.info.epoch;
   record.handle = handle;

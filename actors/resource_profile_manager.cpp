@@ -54,7 +54,7 @@ resource_profile_manager_actor::behavior_type
 behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self, resource_profile_manager_config config) {
   auto& state = state_of(self);
   state.log = config.loggers("resource-profile-manager");
-  state.registry = std::make_unique<profile_registry>(std::move(config.defaults), config.rules);
+  state.registry = std::make_unique<profile_registry>(std::move(config.defaults), config.rules, config.overhead);
   state.admitted = std::make_unique<gate>(self->node());
   state.admitted->admit(config.driver_node);
   harden(self, logging_hooks(state.log, &state.surprises));

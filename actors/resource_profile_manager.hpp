@@ -14,6 +14,7 @@ namespace troupe {
 struct resource_profile_manager_config {
   resource_profile defaults; ///< complete; profile 0
   profile_rules rules;
+  overhead_rule overhead; ///< of profiles without a memoryOverhead
   logger_source loggers = silent_loggers();
   /// The one node whose messages it takes beside its own: set where it runs in another process than the driver.
   caf::node_id driver_node;

@@ -131,7 +131,10 @@ result<driver_config> application::impl::configure_driver() const {
   d.session_id = session_id;
   d.master = described();
   d.defaults = std::move(*defaults);
+  d.overhead = overhead_rule_of(s);
   d.scheduler.matching = rules.matching;
+  // Spec DG-7; Troupe's own rules make what is lost again at once.
+  if (d.scheduler.matching == profile_matching::exact) d.scheduler.resubmit_delay = std::chrono::milliseconds{200};
   d.scheduler.max_batch = static_cast<std::uint32_t>(s.get(keys::scheduler_max_batch));
   d.scheduler.window_batches = static_cast<std::uint32_t>(s.get(keys::scheduler_window_batches));
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);

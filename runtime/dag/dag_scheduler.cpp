@@ -56,8 +56,11 @@ std::vector<demand_index> dag_scheduler::demands_of(const resolved_profile& prof
   std::vector<demand_index> demands;
   const auto add = [&](const resolved_profile& one) {
     shapes_.try_emplace(one.shape, one.content);
-    const auto d = pool_.intern({one.profile, one.shape, std::make_shared<const resource_profile>(one.content),
-                                 stage.is_native() ? std::get<native_program>(stage.program).build_id : std::string{}});
+    auto content = std::make_shared<resource_profile>(one.content);
+    if (one.any_executor) content->executor.clear();
+    const auto d = pool_.intern({one.profile, one.shape, std::move(content),
+                                 stage.is_native() ? std::get<native_program>(stage.program).build_id : std::string{},
+                                 one.any_executor});
     if (std::find(demands.begin(), demands.end(), d) == demands.end()) demands.push_back(d);
   };
   add(profile);
@@ -212,7 +215,7 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
     const bool inputs_exist =
         std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(),
                     [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
-    if (!inputs_exist) {
+    if (!inputs_exist || held_back_.contains(stage.id)) {
       unready(stage);
       if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
     } else if (stage.state != stage_state::running) {
@@ -254,12 +257,14 @@ void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list&
 void dag_scheduler::end(job_run& job, job_state state, error why, time_point now, effects::list& out) {
   for (auto& stage : job.stages) {
     unready(stage);
+    held_back_.erase(stage.id);
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
     stage.ended = now;
     transition("stage", stage.state, stage_state::failed);
     out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, why}});
   }
+  if (held_back_.empty()) resubmit_at_.reset();
   transition("job", job.state, state);
   job.failure = why;
   job.ended = now;

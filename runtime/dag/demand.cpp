@@ -36,7 +36,8 @@ bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) co
 
 /// No executor satisfies it, and none that does can ever be had.
 bool dag_scheduler::is_impossible(demand_index d) const {
-  if (pool_.satisfying(d) > 0) return false;
+  // That none can be had for a demand that runs anywhere is not the end: one that is there for another profile may do.
+  if (pool_.satisfying(d) > 0 || pool_.demand_of(d).any_executor) return false;
   const auto answer = answers_.find(pool_.demand_of(d).shape);
   return answer != answers_.end() && !answer->second.feasible && answer->second.fixed;
 }
@@ -143,11 +144,20 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);
   open_alternatives(now);
+  const bool resubmitted = resubmit(now, out);
   const bool forgiven = pool_.forgive(now);
   const auto held = held_.size();
   admit(now, out);
-  if (!late.empty() || forgiven || held != held_.size()) schedule(now, out);
+  if (!late.empty() || resubmitted || forgiven || held != held_.size()) schedule(now, out);
   report_load(now, out);
+}
+
+/// How many tasks of the demand an executor runs at once that is exactly of its shape.
+std::int64_t dag_scheduler::slots_on_its_shape(const demand& what) const {
+  if (!what.any_executor) return slots_of(*what.content).slots;
+  auto whole = shapes_.at(what.shape);
+  whole.task = what.content->task;
+  return slots_of(whole).slots;
 }
 
 void dag_scheduler::report_load(time_point now, effects::list& out) {
@@ -161,7 +171,7 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
     if (pending == 0 || is_impossible(d)) continue;
     auto& load = loads[what.shape];
     load.shape = what.shape;
-    const auto slots = std::max<std::int64_t>(1, slots_of(*what.content).slots);
+    const auto slots = std::max<std::int64_t>(1, slots_on_its_shape(what));
     const auto wanted = (pending + static_cast<std::uint64_t>(slots) - 1) / static_cast<std::uint64_t>(slots);
     const auto clamp = [](std::uint64_t n) {
       return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, 0xffff'ffff));

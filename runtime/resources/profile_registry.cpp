@@ -10,12 +10,13 @@
 namespace troupe {
 
 resolved_profile resolved(const profile_registration& registered) {
-  resolved_profile out{registered.profile, registered.shape, registered.content, {}};
+  resolved_profile out{registered.profile, registered.shape, registered.content, registered.any_executor, {}};
   for (const auto& alternative : registered.alternatives) out.alternatives.push_back(resolved(alternative));
   return out;
 }
 
-profile_registry::profile_registry(resource_profile defaults, profile_rules rules) : rules_(rules) {
+profile_registry::profile_registry(resource_profile defaults, profile_rules rules, overhead_rule overhead)
+  : rules_(rules), overhead_(overhead) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("default profile: " + why); };
   if (auto ok = validate(defaults); !ok) refuse(ok.error().message);
   for (const auto name : {resource_names::cores, resource_names::memory})
@@ -71,7 +72,8 @@ result<resource_profile> profile_registry::check(const resource_profile& written
   if (rules_.support == support_matrix::spark)
     if (auto ok = exact::check_supported(written, rules_); !ok) return ok.error();
   const auto& defaults = profiles_.front().content;
-  auto content = rules_.is_exact() ? exact::complete(written, defaults, rules_) : complete(written, defaults);
+  auto content =
+      rules_.is_exact() ? exact::complete(written, defaults, rules_) : complete(written, defaults, overhead_);
   if (auto ok = validate(content); !ok)
     return make_error(ok.error().code, ok.error().message + " (parts that the profile leaves out are the default's: " +
                                            to_string(defaults) + ")");
@@ -112,10 +114,13 @@ result<profile_registration> profile_registry::merge(const std::vector<profile_u
   for (const auto& use : order) {
     const auto& entry = *find(use.profile.profile);
     names += (names.empty() ? "" : ", ") + std::to_string(entry.profile.value);
+    const auto& next = rules_.is_exact() ? entry.written : entry.content;
+    if (auto ok = check_merge(merged, next); !ok)
+      return make_error(ok.error().code, "merging profiles " + names + ": " + ok.error().message);
     if (&use == &order.front())
-      merged = rules_.is_exact() ? entry.written : entry.content;
+      merged = next;
     else
-      merged = rules_.is_exact() ? exact::merge(merged, entry.written) : troupe::merge(merged, entry.content);
+      merged = rules_.is_exact() ? exact::merge(merged, next) : troupe::merge(merged, next);
   }
   if (const auto known = by_content_.find(merged); known != by_content_.end()) return answer(known->second, false, {});
   auto content = check(merged);

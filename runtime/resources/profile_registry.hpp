@@ -64,10 +64,10 @@ public:
   /// Registrations beyond this many distinct profiles are refused.
   static constexpr std::size_t max_profiles = 10'000;
 
-  /// Starts with `defaults` as profile 0, of shape 1.
+  /// Starts with `defaults` as profile 0, of shape 1. `overhead` says what memoryOverhead profiles without one get.
   /// @pre `defaults` passes `validate` and has cores (not needed under `exact`), memory and cpus; throws
   /// std::invalid_argument otherwise.
-  explicit profile_registry(resource_profile defaults, profile_rules rules = {});
+  explicit profile_registry(resource_profile defaults, profile_rules rules = {}, overhead_rule overhead = {});
 
   /// The profile for `profile`, completed from the default one: under `compatible` that of equal content, under `exact`
   /// that of the same build of the same submitter, or of equal content from the session itself (submitter "", build 0),
@@ -107,6 +107,7 @@ private:
   bool runs_anywhere(const registered_profile& entry) const;
 
   profile_rules rules_;
+  overhead_rule overhead_;
   std::vector<registered_profile> profiles_;          ///< index is the id
   std::map<resource_profile, profile_id> by_content_; ///< under `exact`: as written, the first of each
   std::map<origin, profile_id> by_origin_;            ///< `exact` only

@@ -11,8 +11,11 @@ namespace troupe {
 
 struct resolved_profile {
   profile_id profile;
-  shape_id shape;                               ///< of its executor half
-  resource_profile content;                     ///< complete
+  shape_id shape;           ///< of its executor half
+  resource_profile content; ///< complete
+  /// Its tasks run wherever they fit, whatever the executor was started for: a task-only profile under `exact` where
+  /// nothing is allocated dynamically (spec MP-8).
+  bool any_executor = false;
   std::vector<resolved_profile> alternatives{}; ///< in order of preference; they have none themselves
   bool operator==(const resolved_profile&) const = default;
 };

@@ -23,8 +23,8 @@ constexpr std::size_t field_count() {
 }
 
 static_assert(field_count<job_spec>() == 5);
-static_assert(field_count<executor_capacity>() == 5);
-static_assert(field_count<executor_info>() == 13);
+static_assert(field_count<executor_capacity>() == 6);
+static_assert(field_count<executor_info>() == 14);
 static_assert(field_count<executor_orders>() == 9);
 static_assert(field_count<executor_report>() == 5);
 static_assert(field_count<job_results>() == 2);
@@ -53,7 +53,9 @@ resource_profile full_profile() {
   p.executor["cores"] = {4, "", ""};
   p.executor["gpu"] = {2, "/opt/find gpus", "nvidia.com"};
   p.task["cpus"] = share{share::units_per_whole / 3};
+  p.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   p.task["gpu"] = share{500'000'000'000};
+  p.task["gpu-memory"] = share::whole(share::max_whole);
   p.build = 12;
   resource_profile other;
   other.task["cpus"] = share::whole(16);
@@ -75,8 +77,10 @@ executor_capacity full_capacity() {
   c.memory = std::int64_t{64} << 30;
   c.memory_overhead = 1;
   c.off_heap = 2;
+  c.pyspark_memory = 3;
   c.custom["gpu"] = {2, {"0", "1"}};
   c.custom["licence"] = {5, {}};
+  c.custom["gpu-memory"] = {std::int64_t{40} << 30, {}, true};
   return c;
 }
 
@@ -87,6 +91,7 @@ executor_info full_info() {
   i.executor = executor_id{7};
   i.epoch = 0x8000000000000001u;
   i.request = request_id{3};
+  i.shape = shape_id{6};
   i.host = "host-a";
   i.pid = 4242;
   i.profile = full_profile();
@@ -103,7 +108,7 @@ executor_info full_info() {
 hello_proof full_proof() { return {nonce_a, nonce_b, std::string(32, 'p')}; }
 
 resolved_profile full_resolved() {
-  return {profile_id{5}, shape_id{6}, full_profile(), {{profile_id{7}, shape_id{8}, {}, {}}}};
+  return {profile_id{5}, shape_id{6}, full_profile(), true, {{profile_id{7}, shape_id{8}, {}, false, {}}}};
 }
 
 job_spec full_job() {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/resources/exact_rules.hpp>
 #include <troupe/runtime/resources/profile_registry.hpp>
 

@@ -31,7 +31,7 @@ inline profile_use use(profile_id id, std::string dataset) {
 }
 
 inline executor_capacity capacity_with(std::int64_t cores, std::map<std::string, resource_pool> custom = {}) {
-  return {cores, std::int64_t{1} << 30, 0, 0, std::move(custom)};
+  return {cores, std::int64_t{1} << 30, 0, 0, 0, std::move(custom)};
 }
 
 /// A pool with addresses "0", "1", ….

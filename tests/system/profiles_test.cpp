@@ -6,7 +6,9 @@
 #include <set>
 
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
+#include <troupe/tests/system/background.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/shapes.hpp>
 
 namespace troupe::system_tests {
@@ -91,6 +93,57 @@ TEST_P(profiles_on_clusters, share_executors_by_what_they_need_or_by_who_they_ar
     std::set<executor_id> used;
     for (const auto& p : session.last_placements()) used.insert(p.executor);
     EXPECT_EQ(used.size(), exact ? 2u : 1u) << (exact ? "exact" : "compatible");
+    cluster.check_clean();
+  }
+}
+
+std::int64_t meet(const std::string& directory, std::int64_t n) {
+  arrive(directory, "choices");
+  return n;
+}
+
+TEST(alternatives, are_asked_for_one_after_the_other) {
+  const auto cpus = resource_profile_builder{}
+                        .require(executor_resource_requests{}.cores(1).memory("64m"))
+                        .require(task_resource_requests{}.cpus(1))
+                        .build();
+  const auto gpu_else_cpus = resource_profile_builder{}
+                                 .require(executor_resource_requests{}.cores(1).memory("64m").resource("gpu", 1))
+                                 .require(task_resource_requests{}.cpus(1).resource("gpu", 1))
+                                 .or_else(cpus)
+                                 .build();
+  for (const bool patient : {true, false}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = "local-cluster[1,2,1g]",
+                          .fake_gpus = 1,
+                          .conf = {"troupe.scheduler.alternative-wait=" + std::string{patient ? "1h" : "50ms"}}}};
+    auto session = cluster.make_session();
+    background<std::vector<std::int64_t>> job{cluster, [&] {
+                                                return session.range(0, 2, 2)
+                                                    .map(with(meeting.directory()), fn<meet>)
+                                                    .with_resources(gpu_else_cpus)
+                                                    .collect();
+                                              }};
+    meeting.await("choices", patient ? 1 : 2); // both at once: there is one GPU
+    meeting.open("choices");
+    EXPECT_EQ(job.get().size(), 2u);
+    std::size_t with_gpu = 0;
+    for (const auto& p : session.last_placements()) with_gpu += p.holding.resources.contains("gpu") ? p.count : 0;
+    EXPECT_EQ(with_gpu, patient ? 2u : 1u);
+    cluster.check_clean();
+  }
+}
+
+TEST(alternatives, stand_in_for_what_can_never_be_had) {
+  const auto wide = resource_profile_builder{}
+                        .require(executor_resource_requests{}.cores(64).memory("64m"))
+                        .require(task_resource_requests{}.cpus(64))
+                        .or_else(resource_profile{})
+                        .build();
+  for (const auto* master : {"local[2]", "local-cluster[2,1,1g]"}) {
+    test_cluster cluster{{.master = master, .conf = {"troupe.scheduler.alternative-wait=1h"}}};
+    auto session = cluster.make_session();
+    EXPECT_EQ(session.range(0, 4, 2).with_resources(wide).count(), 4u) << master;
     cluster.check_clean();
   }
 }
