@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <troupe/runtime/execution/keeper.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
 namespace {
@@ -51,7 +52,7 @@ int stand_in_front(pid_t keeper, sigset_t signals) {
 std::optional<int> run_below_keeper(duration end_grace, std::function<void()> clear_up) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return failed("make a pipe");
-  signal(SIGCHLD, SIG_DFL); // ignored it would not come
+  hear_of_children();
   const auto signals = passed_on();
   auto blocked = signals;
   sigaddset(&blocked, SIGCHLD);

@@ -8,6 +8,7 @@
 
 #include <troupe/launcher/commands/commands.hpp>
 #include <troupe/launcher/executor_process.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace {
 
@@ -83,6 +84,7 @@ int finish(int code) {
 } // namespace
 
 int main(int argc, char** argv) {
+  troupe::hear_of_children();
   if (argc > 1 && std::strcmp(argv[1], troupe::executor_argument) == 0) return troupe::executor_main(argc, argv, false);
 
   CLI::App app{overview, "troupe"};

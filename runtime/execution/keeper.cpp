@@ -16,6 +16,7 @@
 
 #include <troupe/runtime/execution/pidfd.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
 
@@ -74,7 +75,6 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int s : passed_on) sigaddset(&signals, s);
-  ::signal(SIGCHLD, SIG_DFL); // ignored it would not come
   sigaddset(&signals, SIGCHLD);
   const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   const int executor_fd = open_pidfd(executor);
@@ -158,6 +158,7 @@ std::optional<int> keep(const keeper_options& options) {
   if (options.liveness_fd >= 0 && ::fcntl(options.liveness_fd, F_GETFD) < 0)
     return failed("the liveness pipe's descriptor is not open");
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("cannot become a child subreaper");
+  hear_of_children(); // the keeper and the executor
   const pid_t keeper = ::getpid();
   sigset_t all, before;
   sigfillset(&all);

@@ -207,6 +207,18 @@ TEST_F(keeper_test, the_executor_leads_a_group_and_adopts_orphans) {
   EXPECT_EQ(WEXITSTATUS(status()), 3);
 }
 
+TEST_F(keeper_test, the_executor_learns_how_its_children_end_whatever_it_has_inherited) {
+  auto* const before = ::signal(SIGCHLD, SIG_IGN);
+  start([] {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(38);
+    int s = 0;
+    return ::waitpid(child, &s, 0) == child ? WEXITSTATUS(s) : 1;
+  });
+  ::signal(SIGCHLD, before);
+  EXPECT_EQ(WEXITSTATUS(status()), 38);
+}
+
 TEST_F(keeper_test, holds_no_descriptor_that_others_wait_for) {
   int held[2];
   ASSERT_EQ(::pipe2(held, O_CLOEXEC), 0);
