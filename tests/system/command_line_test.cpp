@@ -514,6 +514,56 @@ TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
   EXPECT_TRUE(with_gpu->wait().has_value()) << with_gpu->output();
 }
 
+TEST_F(command_line, an_executor_that_is_killed_takes_along_what_its_commands_have_started) {
+  auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
+  const auto address = awaited(*driver, "driver (\\S+) cluster");
+  const auto secret_file = awaited(*driver, "secret-file (\\S+)");
+  const auto file = written("configs/here.yaml", std::regex_replace(content_of(config("executor.yaml")),
+                                                                    std::regex{"127.0.0.1:17077"}, address));
+  const auto job = written("nest.yaml", "name: nest\nstages:\n  nap: {run: [sh, -c, 'setsid sleep 1000 & sleep 1000 & "
+                                        "echo $! >" +
+                                            directory() + "/sleeper; wait']}\n");
+  const auto dies_with = [&](program_process& running, const std::function<void(pid_t)>& kill) {
+    ASSERT_TRUE(testing::wait_until([&] { return content_of(directory() + "/sleeper").ends_with('\n'); }))
+        << running.output();
+    const auto sleeper = std::stoi(content_of(directory() + "/sleeper"));
+    kill(sleeper);
+    EXPECT_TRUE(testing::wait_until(
+        [&] {
+          const auto all = testing::processes_of(directory());
+          return std::none_of(all.begin(), all.end(),
+                              [](const auto& p) { return p.command_line.starts_with("sleep"); });
+        },
+        std::chrono::seconds{5}));
+    EXPECT_FALSE(testing::is_alive(sleeper));
+    running.kill(SIGKILL);
+    running.wait();
+    fs::remove(directory() + "/sleeper");
+  };
+  const auto kill_keeper = [](pid_t sleeper) {
+    const auto shell = testing::look_at(sleeper).parent;
+    ::kill(testing::look_at(testing::look_at(shell).parent).parent, SIGKILL);
+  };
+  for (const bool front : {true, false}) {
+    auto executor = started({"node", "--config-file=" + file});
+    awaited(*executor, "executor (\\d+) cluster");
+    auto running = started({"run", job, "--master=" + address, "--conf", "troupe.security.secret-file=" + secret_file});
+    dies_with(*running, [&](pid_t sleeper) {
+      if (front)
+        executor->kill(SIGKILL); // the process that the shell knows
+      else
+        kill_keeper(sleeper);
+    });
+    EXPECT_EQ(executor->wait(), 128 + SIGKILL);
+  }
+  auto elsewhere = started({"run", job, "--master=local-cluster[1,2,2g]", "--conf", "troupe.task.max-failures=1"});
+  dies_with(*elsewhere, kill_keeper);
+  auto here = started({"run", job, "--master=local[1]"});
+  dies_with(*here, kill_keeper);
+  driver->kill(SIGTERM);
+  EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
+}
+
 TEST_F(command_line, a_cpp_program_is_an_executor_of_its_own_stages_where_a_file_says_so) {
   auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0", "--conf",
                          "troupe.scheduler.infeasible-timeout=300ms"});
