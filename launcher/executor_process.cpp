@@ -31,6 +31,7 @@
 #include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
 #include <troupe/runtime/transfer/local_address.hpp>
@@ -162,9 +163,8 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
 }
 
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
-  sigset_t waited;
-  sigemptyset(&waited);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&waited, signal);
+  auto waited = unless_ignored({SIGTERM, SIGINT});
+  sigaddset(&waited, SIGUSR1); // the actor's word
   pthread_sigmask(SIG_BLOCK, &waited, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   const auto failed = [&](const error& e) {

@@ -190,6 +190,17 @@ TEST_F(keeper_test, passes_signals_on) {
   EXPECT_TRUE((WIFEXITED(s) && WEXITSTATUS(s) == 40 + SIGTERM) || (WIFSIGNALED(s) && WTERMSIG(s) == SIGTERM));
 }
 
+TEST_F(keeper_test, what_it_was_told_to_ignore_is_no_reason_to_end) {
+  auto* const before = ::signal(SIGINT, SIG_IGN);
+  start(sleep_for_ever, deadline, std::chrono::milliseconds{10});
+  ::signal(SIGINT, before);
+  executor();
+  ::kill(keeper, SIGINT);
+  // Nothing is to happen, so that only time can show that it does not.
+  ::poll(nullptr, 0, 300);
+  EXPECT_EQ(::waitpid(keeper, nullptr, WNOHANG), 0);
+}
+
 TEST_F(keeper_test, the_executor_dies_with_its_keeper) {
   start([] { return sleep_for_ever(); });
   const auto pid = executor();

@@ -217,6 +217,46 @@ TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   EXPECT_EQ(run({"cluster", "down"}).code, 0);
 }
 
+TEST_F(command_line, what_a_process_was_told_to_ignore_does_not_end_it) {
+  // As below nohup, and in the background of a script.
+  const auto deaf = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all{"sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh", TROUPE_PROGRAM};
+    all.insert(all.end(), words.begin(), words.end());
+    return std::make_unique<program_process>(std::move(all));
+  };
+  auto driver = deaf({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
+  const auto address = awaited(*driver, "driver (\\S+) cluster");
+  const auto secret_file = awaited(*driver, "secret-file (\\S+)");
+  const auto file = written("configs/here.yaml", std::regex_replace(content_of(config("executor.yaml")),
+                                                                    std::regex{"127.0.0.1:17077"}, address));
+  auto executor = deaf({"node", "--config-file=" + file});
+  const auto executor_pid = [&] {
+    awaited(*executor, "executor (\\d+) cluster");
+    return testing::children_of(testing::children_of(executor->pid()).at(0).pid).at(0).pid;
+  }();
+  fs::create_directory(arrived());
+  const auto job =
+      written("waits.yaml", "name: waits\nstages:\n  wait: {tasks: 2, run: [sh, -c, '>" + arrived() +
+                                "/{partition}; until [ -e " + directory() + "/wake ]; do sleep 0.05; done']}\n");
+  auto there = deaf({"run", job, "--master=" + address, "--conf", "troupe.security.secret-file=" + secret_file});
+  EXPECT_TRUE(both_nap()) << there->output();
+  for (const int signal : {SIGHUP, SIGINT}) {
+    for (const auto* process : {driver.get(), executor.get(), there.get()}) process->kill(signal);
+    ::kill(executor_pid, signal);
+  }
+  fs::remove_all(arrived());
+  fs::create_directory(arrived());
+  auto here = deaf({"run", job, "--master=local[2]"});
+  EXPECT_TRUE(both_nap()) << here->output();
+  here->kill(SIGINT);
+  written("wake", "");
+  EXPECT_EQ(end_of(*there).code, 0) << there->output();
+  EXPECT_EQ(end_of(*here).code, 0) << here->output();
+  for (const auto* process : {driver.get(), executor.get()}) process->kill(SIGTERM);
+  EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
+  EXPECT_TRUE(executor->wait().has_value()) << executor->output();
+}
+
 TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
   // Its executor never comes: it is to listen on an address that no machine has.
   const auto file = written("slow.yaml", "cluster:\n  hosts: [{name: here, cores: 2, memory: 2g}]\n"
