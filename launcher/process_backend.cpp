@@ -173,7 +173,7 @@ std::uint32_t process_backend::room_for(const executor_shape& shape) {
   return carving_.room_for(shape.profile);
 }
 
-std::optional<std::vector<request_id>> process_backend::who_makes_way(const way_question& question) {
+std::optional<way_answer> process_backend::who_makes_way(const way_question& question) {
   reap();
   return carving_.who_makes_way(question.shape.profile, question.count, question.leaving, question.may_go);
 }
