@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct driver_state {
   resource_profile_manager_actor profiles;
   caf::node_id services; ///< welcomed, its actors not named yet
   std::map<executor_id, known_executor> executors;
+  std::set<request_id> requests;     ///< of those that were not started by hand
   std::vector<client_actor> clients; ///< remote ones that were admitted
   std::vector<subscriber> subscribers;
   std::map<resource_profile, resolved_profile> cache;

@@ -124,6 +124,18 @@ TEST_F(driver, refuses_an_executor_without_an_incarnation) {
   EXPECT_EQ(admitted(), 0u);
 }
 
+TEST_F(driver, takes_one_executor_for_each_request) {
+  info.request = request_id{5};
+  ASSERT_FALSE(admit().failed);
+  const auto other = spawn_listening_executor(world, heard);
+  const auto second = admit_executor(world, front, *secret, info, other);
+  EXPECT_EQ(second.failed.code, ec::refused);
+  EXPECT_THAT(second.failed.message, HasSubstr("request 5"));
+  EXPECT_EQ(admitted(), 1u);
+  world.end(peer);
+  EXPECT_FALSE(admit_executor(world, front, *secret, info, other).failed) << "the first one is gone";
+}
+
 TEST_F(driver, refuses_an_executor_that_belongs_to_another_session) {
   const auto hello = introduce(world, front, peer_role::executor, *secret);
   const auto other = register_executor(world, front, hello.proof, info, peer, "session-before");
