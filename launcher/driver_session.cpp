@@ -67,7 +67,7 @@ result<void> run_driver_session(const driver_session_options& options) {
     auto why = all.error();
     return why;
   }
-  if (!*all) return {};
+  if (!*all) return make_error(ec::cancelled, "interrupted");
 
   session_record record;
   record.name = s.get(keys::app_name);

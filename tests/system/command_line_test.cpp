@@ -264,6 +264,31 @@ TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
                                          "  executors: [{profile: p, count: 1}]\n"
                                          "troupe: {executor.bind-address: 192.0.2.1, security.insecure: true, "
                                          "shutdown.grace: 60s}\n");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    auto up = started({"cluster", "up", "--foreground", "--config-file=" + file});
+    ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).size() > 1; })) << up->output();
+    up->kill(signal);
+    EXPECT_EQ(up->wait(promised_after_ctrl_c), 130) << up->output();
+    EXPECT_THAT(up->output(), HasSubstr("interrupted: the cluster was not started"));
+  }
+  // The driver in the background itself.
+  {
+    auto up = started({"cluster", "up", "--config-file=" + file});
+    pid_t driver = 0;
+    ASSERT_TRUE(testing::wait_until([&] {
+      bool coming = false;
+      for (const auto& p : testing::processes_of(directory())) {
+        if (p.command_line.find("--troupe-executor") != std::string::npos)
+          coming = true;
+        else if (p.command_line.find("cluster up") != std::string::npos && p.pid != up->pid())
+          driver = p.pid;
+      }
+      return coming && driver != 0;
+    })) << up->output();
+    ::kill(driver, SIGTERM);
+    EXPECT_EQ(up->wait(promised_after_ctrl_c), 130) << up->output();
+    EXPECT_THAT(up->output(), HasSubstr("interrupted: the cluster was not started"));
+  }
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     auto up = started({"cluster", "up", "--config-file=" + file});
     ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).size() > 1; })) << up->output();
