@@ -399,7 +399,8 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   const auto talk =
       written("talks.yaml", "name: talks\nstages:\n  say: {run: [sh, -c, 'echo heard; echo seen >&2']}\n");
   EXPECT_EQ(run({"run", talk}).code, 0);
-  EXPECT_THAT(run({"logs", "3"}).printed, AllOf(HasSubstr("heard"), HasSubstr("seen")));
+  EXPECT_THAT(run({"logs", "3"}).printed,
+              AllOf(HasSubstr("== say 0.0.0 stdout\nheard\n"), HasSubstr("== say 0.0.0 stderr\nseen\n")));
   EXPECT_THAT(run({"logs", "3", "--stderr"}).printed, AllOf(Not(HasSubstr("heard")), HasSubstr("seen")));
   EXPECT_THAT(run({"logs", "--executor", "1"}).printed, HasSubstr("admitted"));
   EXPECT_THAT(run({"jobs", "--json"}).printed, HasSubstr(R"("name": "talks")"));
