@@ -129,7 +129,7 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
         look_at_executor();
         continue;
       }
-      // The executor leads a group that no terminal knows: the system would keep SIGTSTP from stopping it.
+      // Whatever the executor does with SIGTSTP.
       ::kill(executor, info.ssi_signo == SIGTSTP ? SIGSTOP : static_cast<int>(info.ssi_signo));
       if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) end_within(options.end_grace);
     }

@@ -194,6 +194,20 @@ TEST_F(command_line, ctrl_c_ends_a_job_and_all_that_it_started) {
   }
 }
 
+TEST_F(command_line, ctrl_z_stops_a_local_job_until_it_is_continued) {
+  program_process job{{TROUPE_PROGRAM, "run", naps(), "--master=local[2]"}, true};
+  EXPECT_TRUE(both_nap()) << job.output();
+  const auto keeper = testing::children_of(job.pid()).at(0).pid;
+  const auto worker = testing::children_of(keeper).at(0).pid;
+  const auto stopped = [](pid_t pid) { return testing::look_at(pid).state == 'T'; };
+  job.kill(SIGTSTP);
+  EXPECT_TRUE(testing::wait_until([&] { return stopped(job.pid()) && stopped(worker); }));
+  job.kill(SIGCONT);
+  EXPECT_TRUE(testing::wait_until([&] { return !stopped(job.pid()) && !stopped(worker); }));
+  job.kill(SIGINT);
+  EXPECT_EQ(job.wait(promised_after_ctrl_c), 130) << job.output();
+}
+
 TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
   const auto nap = [&](const std::string& name) {

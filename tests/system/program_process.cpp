@@ -23,7 +23,7 @@ std::string content_of(const std::string& file) {
 
 } // namespace
 
-program_process::program_process(std::vector<std::string> words) {
+program_process::program_process(std::vector<std::string> words, bool own_group) {
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -41,7 +41,8 @@ program_process::program_process(std::vector<std::string> words) {
   sigset_t all;
   sigfillset(&all);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes,
+                           own_group ? POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSIGDEF);
   const int failure = posix_spawnp(&pid_, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
