@@ -25,6 +25,8 @@ struct driver_config {
   std::string master; ///< for people
   std::shared_ptr<const session_secret> secret;
   resource_profile defaults; ///< the complete default profile
+  profile_rules rules;       ///< that profiles obey; `scheduler.matching` says the same
+  overhead_rule overhead;    ///< of profiles without a memoryOverhead
   dag_scheduler::options scheduler;
   allocation_policy::options allocation; ///< without `fixed`
   /// Executors that are always there: profiles and how many of each.

@@ -17,6 +17,8 @@ constexpr std::size_t most_cached_profiles = 10'000;
 void driver_state::start_services(driver_pointer self) {
   resource_profile_manager_config manager;
   manager.defaults = config.defaults;
+  manager.rules = config.rules;
+  manager.overhead = config.overhead;
   manager.loggers = config.loggers;
   profiles = spawn_resource_profile_manager(self->system(), std::move(manager));
   watch(self, profiles);
@@ -34,7 +36,10 @@ void driver_state::start_services(driver_pointer self) {
   if (config.fixed_executors.empty()) return spawn(config.allocation);
   // Shapes have numbers only once their profiles are registered.
   register_profiles wanted;
-  for (const auto& [profile, count] : config.fixed_executors) wanted.profiles.push_back(profile);
+  for (const auto& [profile, count] : config.fixed_executors) {
+    wanted.profiles.push_back(profile);
+    wanted.profiles.back().build = 0; // the session's own: an equal one of a job stands for it
+  }
   ask(self, profiles, config.request_timeout, box(std::move(wanted)))
       .then(
           [this, spawn](const boxed<registered_profiles>& answer) {
@@ -78,6 +83,7 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   known_executor record;
   record.info = registration.info;
   record.info.executor = executor_id{next_executor++};
+  if (!record.info.request) record.info.shape = {}; // nobody asked for it as anything
   record.info.blocks.executor = record.info.executor;
   record.info.blocks.epoch = record.info.epoch;
   record.handle = handle;
@@ -109,34 +115,57 @@ void driver_state::submit(driver_pointer self, pending_submission request) {
     waiting.push_back(std::move(request));
     return;
   }
-  const auto& wanted = request.submission->job->profiles;
-  const bool known = std::all_of(wanted.begin(), wanted.end(), [this](const auto& p) { return cache.contains(p); });
-  if (known) return forward(self, request);
-  ask(self, profiles, config.request_timeout, box(register_profiles{wanted}))
+  const auto& job = *request.submission->job;
+  register_profiles wanted;
+  if (config.rules.is_exact()) wanted.submitter = to_string(request.client.node());
+  for (const auto& stage : job.stages)
+    if (!stage.carried.empty()) wanted.meetings.push_back(stage.carried);
+  std::vector<resolved_profile> known;
+  for (const auto& profile : job.profiles)
+    if (const auto it = cache.find(key_of(wanted.submitter, profile)); it != cache.end()) known.push_back(it->second);
+  if (known.size() == job.profiles.size() && wanted.meetings.empty())
+    return forward(self, request, request.submission->job, std::move(known));
+  wanted.profiles = job.profiles;
+  wanted.on_profile_change = job.on_profile_change;
+  ask(self, profiles, config.request_timeout, box(std::move(wanted)))
       .then([this, self, request](const boxed<registered_profiles>& answer) { resolved(self, request, *answer); },
             [request](const caf::error& why) mutable { request.promise.deliver(why); });
 }
 
+driver_state::profile_key driver_state::key_of(const std::string& submitter, const resource_profile& profile) const {
+  if (!config.rules.is_exact()) return {{}, 0, profile};
+  return {submitter, profile.build, profile};
+}
+
 void driver_state::resolved(driver_pointer self, pending_submission request, const registered_profiles& answer) {
-  const auto& asked = request.submission->job->profiles;
-  if (answer.profiles.size() != asked.size()) {
+  const auto& asked = *request.submission->job;
+  const auto meetings = std::count_if(asked.stages.begin(), asked.stages.end(),
+                                      [](const stage_spec& stage) { return !stage.carried.empty(); });
+  if (answer.profiles.size() != asked.profiles.size() + static_cast<std::size_t>(meetings)) {
     request.promise.deliver(to_caf_error(make_error(ec::internal, "the resource profile manager lost a profile")));
     return;
   }
-  if (cache.size() + asked.size() > most_cached_profiles) cache.clear();
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto& one = answer.profiles[i];
-    const bool seen =
-        std::any_of(cache.begin(), cache.end(), [&](const auto& c) { return c.second.profile == one.profile; });
-    if (!seen) publish(events::profile_added{one.profile, one.content});
-    cache.insert_or_assign(asked[i], one);
+  for (const auto& one : answer.profiles)
+    if (announced.insert(one.profile).second) publish(events::profile_added{one.profile, one.content});
+  if (cache.size() + asked.profiles.size() > most_cached_profiles) cache.clear();
+  const auto submitter = config.rules.is_exact() ? to_string(request.client.node()) : std::string{};
+  for (std::size_t i = 0; i < asked.profiles.size(); ++i)
+    cache.insert_or_assign(key_of(submitter, asked.profiles[i]), answer.profiles[i]);
+  if (meetings == 0) return forward(self, request, request.submission->job, answer.profiles);
+  // What became of profiles that met takes its place beside those of the job.
+  auto job = std::make_shared<job_spec>(asked);
+  for (auto& stage : job->stages) {
+    if (stage.carried.empty()) continue;
+    stage.carried.clear();
+    stage.profile = static_cast<std::uint32_t>(job->profiles.size());
+    job->profiles.push_back(answer.profiles[job->profiles.size()].content);
   }
-  forward(self, request);
+  forward(self, request, std::move(job), answer.profiles);
 }
 
-void driver_state::forward(driver_pointer self, const pending_submission& request) {
-  job_submission resolved{request.submission->job, {}};
-  for (const auto& p : resolved.job->profiles) resolved.profiles.push_back(cache.at(p));
+void driver_state::forward(driver_pointer self, const pending_submission& request, std::shared_ptr<const job_spec> job,
+                           std::vector<resolved_profile> profiles_of_job) {
+  job_submission resolved{std::move(job), std::move(profiles_of_job)};
   auto promise = request.promise;
   ask_untimed(self, scheduler, box(std::move(resolved)), request.client)
       .then([promise](const boxed<job_accepted>& accepted) mutable { promise.deliver(accepted); },

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <troupe/actors/driver.hpp>
@@ -54,7 +56,9 @@ struct driver_state {
   std::map<executor_id, known_executor> executors;
   std::vector<client_actor> clients; ///< remote ones that were admitted
   std::vector<subscriber> subscribers;
-  std::map<resource_profile, resolved_profile> cache;
+  using profile_key = std::tuple<std::string, std::uint64_t, resource_profile>; ///< submitter, build, content
+  std::map<profile_key, resolved_profile> cache;
+  std::set<profile_id> announced;          ///< whose event has been published
   std::vector<pending_submission> waiting; ///< until the services have said hello
   std::uint64_t next_executor = 1;
   std::uint64_t beats = 0;
@@ -83,7 +87,9 @@ struct driver_state {
   void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost);
   void submit(driver_pointer self, pending_submission request);
   void resolved(driver_pointer self, pending_submission request, const registered_profiles& answer);
-  void forward(driver_pointer self, const pending_submission& request);
+  void forward(driver_pointer self, const pending_submission& request, std::shared_ptr<const job_spec> job,
+               std::vector<resolved_profile> profiles_of_job);
+  profile_key key_of(const std::string& submitter, const resource_profile& profile) const;
   void publish(events::any fact);
   void feed(driver_pointer self);
   void tick_passed(driver_pointer self);

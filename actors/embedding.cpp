@@ -1,7 +1,9 @@
 #include <troupe/actors/embedding.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <troupe/actors/in_process_backend.hpp>
@@ -12,22 +14,26 @@ namespace {
 /// A host that has exactly what the standing executors take, its addresses numbered from 0.
 carving_host host_for(const std::vector<std::pair<resource_profile, std::uint32_t>>& executors) {
   carving_host host;
-  std::map<std::string, std::int64_t> custom;
+  // What is more than a number can say is more than there is: the executors then find no room, which is reported.
+  const auto add = [](std::int64_t& sum, std::int64_t amount, std::uint32_t count) {
+    std::int64_t more = 0;
+    if (__builtin_mul_overflow(amount, std::int64_t{count}, &more) || __builtin_add_overflow(sum, more, &sum))
+      sum = std::numeric_limits<std::int64_t>::max();
+  };
   for (const auto& [profile, count] : executors)
     for (const auto& [name, request] : profile.executor) {
-      const auto amount = request.amount * count;
       if (name == resource_names::cores)
-        host.cores += amount;
+        add(host.cores, request.amount, count);
       else if (is_builtin_executor_resource(name))
-        host.memory += amount;
-      else
-        custom[name] += amount;
+        add(host.memory, request.amount, count);
+      else {
+        auto& pool = host.custom[name];
+        add(pool.amount, request.amount, count);
+        pool.counted = request.counted;
+      }
     }
-  for (const auto& [name, amount] : custom) {
-    auto& pool = host.custom[name];
-    pool.amount = amount;
-    for (std::int64_t i = 0; i < amount; ++i) pool.addresses.push_back(std::to_string(i));
-  }
+  for (auto& [name, pool] : host.custom)
+    for (std::int64_t i = 0; !pool.counted && i < pool.amount; ++i) pool.addresses.push_back(std::to_string(i));
   return host;
 }
 
@@ -78,6 +84,8 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   d.secret = secret;
   d.defaults = options.defaults;
   d.scheduler = options.scheduler;
+  d.rules.matching = options.scheduler.matching;
+  d.rules.dynamic_allocation = options.allocation.dynamic;
   d.allocation = options.allocation;
   d.fixed_executors = options.executors;
   d.loggers = options.loggers;

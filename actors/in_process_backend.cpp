@@ -74,6 +74,7 @@ void in_process_backend::start(const executor_order& order) {
   // Also where this executor has none: its commands must not see those of the others.
   if (!options_.devices.empty()) config.runner.ordinals = {{std::string{resource_names::gpu}, options_.devices}};
   config.info.request = order.request;
+  config.info.shape = order.identity();
   config.info.epoch = make_incarnation();
   config.info.host = carving_.hosts()[place->host].name;
   config.info.pid = static_cast<std::uint32_t>(getpid());

@@ -15,22 +15,34 @@ struct manager_state {
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
 
+  /// What was registered, as everybody else sees it; a new one is written down.
+  resolved_profile resolved(profile_registration done) {
+    if (done.is_new) {
+      log->info("profile-added profile={} shape={} content=\"{}\"", done.profile.value, done.shape.value,
+                to_string(done.content));
+      for (const auto& note : done.notes) log->warn("profile-note profile={} {}", done.profile.value, note);
+    }
+    return {done.profile, done.shape, std::move(done.content), done.any_executor};
+  }
+
   caf::result<boxed<registered_profiles>> add(const register_profiles& wanted) {
     registered_profiles answer;
     for (const auto& profile : wanted.profiles) {
-      if (profile == resource_profile{}) {
-        const auto* defaults = registry->find(default_profile_id);
-        answer.profiles.push_back({defaults->profile, defaults->shape, defaults->content});
-        continue;
-      }
-      auto done = registry->register_profile(profile);
+      auto done = registry->register_profile(profile, wanted.submitter);
       if (!done) return to_caf_error(done.error());
-      if (done->is_new) {
-        log->info("profile-added profile={} shape={} content=\"{}\"", done->profile.value, done->shape.value,
-                  to_string(done->content));
-        for (const auto& note : done->notes) log->warn("profile-note profile={} {}", done->profile.value, note);
+      answer.profiles.push_back(resolved(*std::move(done)));
+    }
+    for (const auto& meeting : wanted.meetings) {
+      std::vector<profile_use> uses;
+      for (const auto& carried : meeting) {
+        if (carried.profile >= wanted.profiles.size())
+          return to_caf_error(make_error(ec::invalid_argument, "a stage carries a profile that the job lacks"));
+        uses.push_back({answer.profiles[carried.profile].profile, carried.dataset});
       }
-      answer.profiles.push_back({done->profile, done->shape, std::move(done->content)});
+      if (uses.empty()) return to_caf_error(make_error(ec::invalid_argument, "no profile meets in a stage"));
+      auto done = registry->profile_of_stage(uses, wanted.on_profile_change);
+      if (!done) return to_caf_error(done.error());
+      answer.profiles.push_back(resolved(*std::move(done)));
     }
     return box(std::move(answer));
   }
@@ -40,7 +52,7 @@ resource_profile_manager_actor::behavior_type
 behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self, resource_profile_manager_config config) {
   auto& state = state_of(self);
   state.log = config.loggers("resource-profile-manager");
-  state.registry = std::make_unique<profile_registry>(std::move(config.defaults));
+  state.registry = std::make_unique<profile_registry>(std::move(config.defaults), config.rules, config.overhead);
   state.admitted = std::make_unique<gate>(self->node());
   state.admitted->admit(config.driver_node);
   harden(self, logging_hooks(state.log, &state.surprises));

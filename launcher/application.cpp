@@ -55,6 +55,7 @@ struct application::impl {
   void make_fetcher(const session_secret& secret);
   void make_jobs();
   std::string described() const;
+  master_kind kind_of_master() const;
   result<driver_config> configure_driver() const;
   void stop();
 };
@@ -111,17 +112,29 @@ std::string application::impl::described() const {
   return "a cluster of " + std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
 }
 
+/// What the rules for profiles call the place where executors come from.
+master_kind application::impl::kind_of_master() const {
+  if (opts.by_hand) return master_kind::node_agents;
+  if (opts.cluster) return master_kind::local_cluster;
+  const auto master = parse_master(opts.effective.get(keys::master));
+  return master && std::holds_alternative<local_master>(*master) ? master_kind::local : master_kind::local_cluster;
+}
+
 result<driver_config> application::impl::configure_driver() const {
   const auto& s = opts.effective;
-  auto defaults = default_profile(s);
+  const auto rules = rules_of(s, kind_of_master());
+  auto defaults = default_profile(s, rules);
   if (!defaults) return defaults.error();
   driver_config d;
+  d.rules = rules;
   d.cluster_id = cluster_id;
   d.session_id = session_id;
   d.master = described();
   d.defaults = std::move(*defaults);
-  d.scheduler.matching =
-      s.get(keys::scheduler_profile_matching) == "exact" ? profile_matching::exact : profile_matching::compatible;
+  d.overhead = overhead_rule_of(s);
+  d.scheduler.matching = rules.matching;
+  // Spec DG-7; Troupe's own rules make what is lost again at once.
+  if (d.scheduler.matching == profile_matching::exact) d.scheduler.resubmit_delay = std::chrono::milliseconds{200};
   d.scheduler.max_batch = static_cast<std::uint32_t>(s.get(keys::scheduler_max_batch));
   d.scheduler.window_batches = static_cast<std::uint32_t>(s.get(keys::scheduler_window_batches));
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);

@@ -23,6 +23,10 @@ result<machine_resources> resources_of_machine(const settings& s) {
   if (how != "none") (*configured)[gpu]; // looked for even when no executor of the default profile has one
   const auto io = system_discovery_io();
   for (const auto& [name, resource] : *configured) {
+    if (resource.counted) {
+      out.pools[name] = {resource.amount, {}, true};
+      continue;
+    }
     discovery_request request;
     request.resource = name;
     request.addresses = resource.addresses;

@@ -18,7 +18,8 @@ struct machine_resources {
   std::vector<std::string> notes; ///< for the log
 };
 
-/// Looks as the settings say: configured addresses, scripts, and for GPUs `troupe.gpu.discovery`.
+/// Looks as the settings say: configured addresses, scripts, and for GPUs `troupe.gpu.discovery`. Counted sizes are not
+/// looked for: a host has as much of one as an executor of the default profile.
 result<machine_resources> resources_of_machine(const settings& s);
 
 /// What CUDA_VISIBLE_DEVICES says in this process.

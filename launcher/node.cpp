@@ -50,13 +50,15 @@ int run_driver_node(const settings& s, const node_run& run) {
   return ran ? 0 : complain(ran.error());
 }
 
-/// What the settings give to an executor that is started by hand, with the addresses that this machine has.
+/// What the settings give to an executor that is started by hand, with the addresses that this machine has. Counted
+/// sizes are as large as the settings say.
 result<executor_capacity> find_capacity(const resource_profile& profile, const settings& s) {
   auto capacity = capacity_of(profile);
   auto configured = executor_resources(s);
   if (!configured) return configured.error();
   const auto io = system_discovery_io();
   for (auto& [name, pool] : capacity.custom) {
+    if (pool.counted) continue;
     discovery_request request;
     request.resource = name;
     request.amount = pool.amount;

@@ -78,6 +78,7 @@ void process_backend::start(const executor_order& order) {
   if (!place) return refuse(place.error().message);
   auto what = options_.start;
   what.info.request = order.request;
+  what.info.shape = order.identity();
   what.info.host = carving_.hosts()[place->host].name;
   what.info.profile = order.shape.profile;
   what.info.capacity = place->capacity;

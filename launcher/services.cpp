@@ -39,6 +39,8 @@ result<running_services> start_services(caf::actor_system& system, services_opti
 
   resource_profile_manager_config manager;
   manager.defaults = std::move(opts.defaults);
+  manager.rules = opts.rules;
+  manager.overhead = opts.overhead;
   manager.loggers = opts.loggers;
   manager.driver_node = opts.driver.node();
   allocator_config allocation;

@@ -23,6 +23,8 @@ struct services_options {
   std::shared_ptr<const session_secret> secret;
   std::string name;                          ///< for people: host and pid
   resource_profile defaults;                 ///< the complete default profile
+  profile_rules rules;                       ///< that the driver has, too
+  overhead_rule overhead;                    ///< of profiles without a memoryOverhead
   allocation_policy::options allocation;     ///< `fixed` as its shapes are numbered here
   std::shared_ptr<executor_backend> backend; ///< never null; used by the allocator alone
   duration request_timeout = std::chrono::seconds{10};

@@ -52,6 +52,20 @@ auto& entry(Map& map, const std::string& name, const place& at) {
   return position->second;
 }
 
+void write(share in, pb::Share& out, const place& at) {
+  const int128 whole = in.units / share::units_per_whole;
+  if (in.units < 0) return at.fail("is negative");
+  if (whole > share::max_whole) return at.fail("is above 2^63 - 1");
+  out.set_whole(static_cast<std::int64_t>(whole));
+  out.set_fraction(static_cast<std::int64_t>(in.units % share::units_per_whole));
+}
+
+void read(const pb::Share& in, share& out, const place& at) {
+  const auto fraction = at.amount("fraction", in.fraction());
+  if (fraction >= share::units_per_whole) return at.fail("fraction", "is not below 10^12");
+  out.units = share::whole(at.amount("whole", in.whole())).units + fraction;
+}
+
 } // namespace
 
 void write(const resource_profile& in, pb::ResourceProfile& out, const place& at) {
@@ -62,13 +76,15 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
     entry.set_amount(here.amount("amount", request.amount));
     entry.set_discovery_script(here.text("discovery_script", request.discovery_script));
     entry.set_vendor(here.name("vendor", request.vendor));
+    entry.set_counted(request.counted);
   }
   for (const auto& [name, amount] : in.task) {
     const place here{at, "task"};
     auto& entry = *out.add_task();
     entry.set_name(here.name("name", name));
-    entry.set_share(here.amount("share", amount.units));
+    write(amount, *entry.mutable_amount(), place{here, "amount"});
   }
+  out.set_build(in.build);
 }
 
 void read(const pb::ResourceProfile& in, resource_profile& out, const place& at) {
@@ -81,11 +97,13 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
     request.amount = here.amount("amount", from.amount());
     request.discovery_script = here.text("discovery_script", from.discovery_script());
     request.vendor = here.name("vendor", from.vendor());
+    request.counted = from.counted();
   }
   for (const auto& from : in.task()) {
     const place here{at, "task"};
-    entry(out.task, from.name(), here).units = here.amount("share", from.share());
+    read(from.amount(), entry(out.task, from.name(), here), place{here, "amount"});
   }
+  out.build = in.build();
 }
 
 void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& at) {
@@ -93,12 +111,14 @@ void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& 
   out.set_memory(at.amount("memory", in.memory));
   out.set_memory_overhead(at.amount("memory_overhead", in.memory_overhead));
   out.set_off_heap(at.amount("off_heap", in.off_heap));
+  out.set_pyspark_memory(at.amount("pyspark_memory", in.pyspark_memory));
   for (const auto& [name, pool] : in.custom) {
     const place here{at, "custom"};
     auto& entry = *out.add_custom();
     entry.set_name(here.name("name", name));
     entry.set_amount(here.amount("amount", pool.amount));
     write_texts(pool.addresses, *entry.mutable_addresses(), here, "addresses");
+    entry.set_counted(pool.counted);
   }
 }
 
@@ -107,27 +127,29 @@ void read(const pb::ExecutorCapacity& in, executor_capacity& out, const place& a
   out.memory = at.amount("memory", in.memory());
   out.memory_overhead = at.amount("memory_overhead", in.memory_overhead());
   out.off_heap = at.amount("off_heap", in.off_heap());
+  out.pyspark_memory = at.amount("pyspark_memory", in.pyspark_memory());
   if (!at.fits("custom", static_cast<std::size_t>(in.custom_size()))) return;
   for (const auto& from : in.custom()) {
     const place here{at, "custom"};
     auto& pool = entry(out.custom, from.name(), here);
     pool.amount = here.amount("amount", from.amount());
     read_texts(from.addresses(), pool.addresses, here, "addresses");
+    pool.counted = from.counted();
   }
 }
 
 static void write(const address_share& in, pb::AddressShare& out, const place& at) {
   out.set_address(at.text("address", in.address));
-  out.set_share(at.amount("share", in.amount.units));
+  write(in.amount, *out.mutable_amount(), place{at, "amount"});
 }
 
 static void read(const pb::AddressShare& in, address_share& out, const place& at) {
   out.address = at.text("address", in.address());
-  out.amount.units = at.amount("share", in.share());
+  read(in.amount(), out.amount, place{at, "amount"});
 }
 
 void write(const allotment& in, pb::Allotment& out, const place& at) {
-  out.set_cpus(at.amount("cpus", in.cpus.units));
+  write(in.cpus, *out.mutable_cpus(), place{at, "cpus"});
   for (const auto& [name, shares] : in.resources) {
     const place here{at, "resources"};
     auto& entry = *out.add_resources();
@@ -137,7 +159,7 @@ void write(const allotment& in, pb::Allotment& out, const place& at) {
 }
 
 void read(const pb::Allotment& in, allotment& out, const place& at) {
-  out.cpus.units = at.amount("cpus", in.cpus());
+  read(in.cpus(), out.cpus, place{at, "cpus"});
   if (!at.fits("resources", static_cast<std::size_t>(in.resources_size()))) return;
   for (const auto& from : in.resources()) {
     const place here{at, "resources"};
@@ -149,20 +171,46 @@ void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at
   out.set_profile(in.profile.value);
   out.set_shape(in.shape.value);
   write(in.content, *out.mutable_content(), place{at, "content"});
+  out.set_any_executor(in.any_executor);
 }
 
 void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at) {
   out.profile.value = in.profile();
   out.shape.value = in.shape();
   read(in.content(), out.content, place{at, "content"});
+  out.any_executor = in.any_executor();
+}
+
+void write(const carried_profile& in, pb::CarriedProfile& out, const place& at) {
+  out.set_profile(in.profile);
+  out.set_dataset(at.name("dataset", in.dataset));
+}
+
+void read(const pb::CarriedProfile& in, carried_profile& out, const place& at) {
+  out.profile = in.profile();
+  out.dataset = at.name("dataset", in.dataset());
+}
+
+static void write(const std::vector<carried_profile>& in, pb::ProfileMeeting& out, const place& at) {
+  write_list(in, *out.mutable_carried(), at, "carried");
+}
+
+static void read(const pb::ProfileMeeting& in, std::vector<carried_profile>& out, const place& at) {
+  read_list(in.carried(), out, at, "carried");
 }
 
 static void write(const register_profiles& in, pb::RegisterProfiles& out, const place& at) {
+  out.set_submitter(at.name("submitter", in.submitter));
   write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
+  write_list(in.meetings, *out.mutable_meetings(), at, "meetings");
+  out.set_on_profile_change(static_cast<pb::ProfileChange>(in.on_profile_change));
 }
 
 static void read(const pb::RegisterProfiles& in, register_profiles& out, const place& at) {
+  out.submitter = at.name("submitter", in.submitter());
   read_list(in.profiles(), out.profiles, at, "profiles");
+  read_list(in.meetings(), out.meetings, at, "meetings");
+  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
 }
 
 static void write(const registered_profiles& in, pb::RegisteredProfiles& out, const place& at) {

@@ -18,6 +18,7 @@ void write(const executor_info& in, pb::ExecutorInfo& out, const place& at) {
   out.set_build_id(at.name("build_id", in.build_id));
   write(in.blocks, *out.mutable_blocks(), place{at, "blocks"});
   out.set_log_file(at.text("log_file", in.log_file));
+  out.set_shape(in.shape.value);
 }
 
 void read(const pb::ExecutorInfo& in, executor_info& out, const place& at) {
@@ -34,6 +35,7 @@ void read(const pb::ExecutorInfo& in, executor_info& out, const place& at) {
   out.build_id = at.name("build_id", in.build_id());
   read(in.blocks(), out.blocks, place{at, "blocks"});
   out.log_file = at.text("log_file", in.log_file());
+  out.shape.value = in.shape();
 }
 
 static void write(const running_attempt& in, pb::RunningAttempt& out, const place&) {

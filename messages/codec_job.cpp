@@ -87,6 +87,7 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
     write(*in.arguments, *out.mutable_arguments(), place{at, "arguments"});
   }
   out.set_keep_results(in.keep_results);
+  write_list(in.carried, *out.mutable_carried(), at, "carried");
 }
 
 static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
@@ -103,6 +104,7 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
     if (!column->empty()) out.arguments = std::move(column);
   }
   out.keep_results = in.keep_results();
+  read_list(in.carried(), out.carried, at, "carried");
 }
 
 static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
@@ -110,6 +112,7 @@ static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
   write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
   write_list(in.stages, *out.mutable_stages(), at, "stages");
   out.set_max_task_failures(in.max_task_failures);
+  out.set_on_profile_change(static_cast<pb::ProfileChange>(in.on_profile_change));
 }
 
 static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
@@ -117,6 +120,7 @@ static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
   read_list(in.profiles(), out.profiles, at, "profiles");
   read_list(in.stages(), out.stages, at, "stages");
   out.max_task_failures = in.max_task_failures();
+  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
 }
 
 static void write(const job_submission& in, pb::JobSubmission& out, const place& at) {

@@ -118,11 +118,15 @@ struct cancel_job {
   bool operator==(const cancel_job&) const = default;
 };
 
-/// Profiles to intern; answered by `registered_profiles` in the same order. An empty profile means the default one.
+/// Profiles to register, and stages in which several of them meet. An empty profile means the default one.
 struct register_profiles {
+  std::string submitter; ///< who built them, whose build numbers are unique; "" for the session itself
   std::vector<resource_profile> profiles;
+  std::vector<std::vector<carried_profile>> meetings; ///< of each such stage
+  profile_change on_profile_change = profile_change::error;
   bool operator==(const register_profiles&) const = default;
 };
+/// The answer: one for each profile in the order of the question, then one for each meeting.
 struct registered_profiles {
   std::vector<resolved_profile> profiles;
   bool operator==(const registered_profiles&) const = default;

@@ -35,6 +35,8 @@ void write(const executor_capacity& in, pb::ExecutorCapacity& out, const place& 
 void read(const pb::ExecutorCapacity& in, executor_capacity& out, const place& at);
 void write(const allotment& in, pb::Allotment& out, const place& at);
 void read(const pb::Allotment& in, allotment& out, const place& at);
+void write(const carried_profile& in, pb::CarriedProfile& out, const place& at);
+void read(const pb::CarriedProfile& in, carried_profile& out, const place& at);
 void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at);
 void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at);
 

@@ -51,9 +51,11 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   auto description = read_cluster(loaded->documents.front(), std::filesystem::path{file}.parent_path().string());
   if (!description) return complain(description.error());
   // Before anything is started, since waiting for them would not help.
-  const auto defaults = default_profile(loaded->effective);
+  const auto defaults = default_profile(loaded->effective, rules_of(loaded->effective, master_kind::local_cluster));
   if (!defaults) return complain(defaults.error());
-  if (auto fit = check_room(*description, *defaults, loaded->documents.front().file); !fit)
+  if (auto fit =
+          check_room(*description, *defaults, overhead_rule_of(loaded->effective), loaded->documents.front().file);
+      !fit)
     return complain(fit.error());
   std::size_t standing = 0;
   for (const auto& e : description->executors) standing += e.count;

@@ -35,7 +35,7 @@ json json_of(const executor_status& executor) {
   const auto& info = executor.info;
   json resources = json::object();
   for (const auto& [name, pool] : info.capacity.custom)
-    resources[name] = {{"amount", pool.amount}, {"addresses", pool.addresses}};
+    resources[name] = {{"amount", pool.amount}, {"addresses", pool.addresses}, {"counted", pool.counted}};
   return {{"executor", info.executor.value},
           {"state", executor.state},
           {"host", info.host},

@@ -27,15 +27,16 @@ std::string advise(const checked_profile& p) {
   std::string resources;
   for (const auto& i : p.idle) resources += (resources.empty() ? "" : " and ") + i.resource;
   const auto& limit = p.slots.limiting_resource;
-  return "one task's " + limit + " " + to_string(p.content.task_amount(limit)) + " allows " +
+  return "one task's " + limit + " " + task_amount_to_string(p.content, limit) + " allows " +
          std::to_string(p.slots.slots) + (p.slots.slots == 1 ? " slot" : " slots") +
          ": let the executor have less of " + resources + ", or the task take more of it, or less of " + limit;
 }
 
-result<checked_profile> check(const named_profile& named, const resource_profile& defaults) {
+result<checked_profile> check(const named_profile& named, const resource_profile& defaults,
+                              const overhead_rule& overhead) {
   checked_profile out;
   out.name = named.name;
-  out.content = complete(named.content, defaults);
+  out.content = complete(named.content, defaults, overhead);
   if (auto good = validate(out.content); !good)
     return make_error(good.error().code, "profile " + named.name +
                                              ", with what it takes from the default profile: " + good.error().message);
@@ -53,7 +54,7 @@ nlohmann::ordered_json report_of(const checked_profile& p) {
                                 {"limited-by", p.slots.limiting_resource}};
   out["idle"] = nlohmann::ordered_json::array();
   for (const auto& i : p.idle)
-    out["idle"].push_back({{"resource", i.resource}, {"total", to_string(i.total)}, {"idle", to_string(i.idle)}});
+    out["idle"].push_back({{"resource", i.resource}, {"total", to_string(i, i.total)}, {"idle", to_string(i, i.idle)}});
   out["warnings"] = p.suspicions;
   if (!p.advice.empty()) out["advice"] = p.advice;
   return out;
@@ -84,7 +85,7 @@ int profile_check(const setting_flags& flags, const std::string& file, bool json
   if (profiles->empty()) return complain(make_error(ec::invalid_configuration, file + ": the file has no `profiles`"));
   auto all = nlohmann::ordered_json::array();
   for (const auto& named : *profiles) {
-    const auto checked = check(named, *defaults);
+    const auto checked = check(named, *defaults, overhead_rule_of(loaded->effective));
     if (!checked) return complain(checked.error());
     if (json)
       all.push_back(report_of(*checked));

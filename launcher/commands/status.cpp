@@ -31,7 +31,7 @@ std::string custom_resources(const executor_info& info) {
   std::string out;
   for (const auto& [name, pool] : info.capacity.custom) {
     out += (out.empty() ? "" : " ") + printable(name) + "=";
-    if (pool.addresses.empty()) out += std::to_string(pool.amount);
+    if (pool.addresses.empty()) out += amount_to_string(pool.amount, pool.counted);
     for (std::size_t i = 0; i < pool.addresses.size(); ++i) out += (i > 0 ? "," : "") + printable(pool.addresses[i]);
   }
   return out;

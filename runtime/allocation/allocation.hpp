@@ -60,7 +60,10 @@ struct executor_order {
   request_id request;
   executor_shape shape;
   bool parked = false; ///< kept only for output it still serves: takes no room any more
+  bool fixed = false;  ///< stands in the cluster file, which names contents: is there for all profiles of such content
 
+  /// The shape that its executor registers as (spec EX-1, MP-8); none where it is there for equal contents.
+  shape_id identity() const noexcept { return fixed ? shape_id{} : shape.shape; }
   bool operator==(const executor_order&) const = default;
 };
 

@@ -30,7 +30,7 @@ std::vector<executor_order> allocation_policy::wanted() const {
   std::vector<executor_order> orders;
   orders.reserve(requests_.size());
   for (const auto& [id, r] : requests_)
-    orders.push_back({id, shapes_.at(r.shape).shape, r.state == request_state::parked});
+    orders.push_back({id, shapes_.at(r.shape).shape, r.state == request_state::parked, r.fixed});
   return orders;
 }
 
@@ -209,7 +209,7 @@ feasibility allocation_policy::check(const executor_shape& shape,
                                      const std::function<feasibility()>& of_backend) const {
   if (!options_.only_fixed) return of_backend();
   const bool satisfied = std::any_of(options_.fixed.begin(), options_.fixed.end(), [&](const fixed_executors& f) {
-    if (options_.exact_matching) return f.shape.shape == shape.shape;
+    if (options_.exact_matching) return f.shape.profile.executor == shape.profile.executor;
     return satisfies(capacity_of(f.shape.profile), shape.profile);
   });
   if (satisfied) return {true, true, {}};

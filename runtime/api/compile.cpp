@@ -14,6 +14,7 @@ class compilation {
 public:
   explicit compilation(const compile_options& options) : options_(options) {
     job_.max_task_failures = options.max_task_failures;
+    job_.on_profile_change = options.on_profile_change;
     job_.profiles.emplace_back();
   }
 
@@ -23,9 +24,6 @@ public:
                                   std::uint32_t buckets) {
     const auto chain = chain_of(last);
     const auto& source = *chain.front();
-    const auto profile = profile_of(chain);
-    if (!profile) return profile.error();
-
     stage_spec stage;
     for (const auto& shuffle : source.shuffles) {
       const auto parent = add_shuffle(shuffle, source.name);
@@ -33,7 +31,7 @@ public:
       stage.dependencies.push_back({*parent, dependency_kind::shuffle});
     }
     stage.name = name_of(chain, action);
-    stage.profile = *profile;
+    set_profile(stage, chain);
     stage.tasks = source.partitions;
     stage.buckets = buckets;
     native_program program{options_.build_id, {}};
@@ -83,37 +81,15 @@ private:
     return stage;
   }
 
-  /// One profile for all nodes of the chain; nodes without one have no say (spec AT-4).
-  result<std::uint32_t> profile_of(const node_chain& chain) {
-    const dataset_node* owner = nullptr;
-    resource_profile profile;
-    for (const auto* node : chain) {
-      if (!node->profile) continue;
-      if (!owner) {
-        owner = node;
-        profile = *node->profile;
-      } else if (profile != *node->profile) {
-        if (options_.on_profile_change == profile_change::error) return conflict(*owner, *node);
-        profile = merge(profile, *node->profile);
-      }
-    }
-    return intern(profile);
-  }
-
-  static error conflict(const dataset_node& a, const dataset_node& b) {
-    return make_error(ec::invalid_profile,
-                      "two resource profiles meet in one stage: '" + a.name + "' has (" + to_string(*a.profile) +
-                          "), '" + b.name + "', which is computed in the same tasks, has (" + to_string(*b.profile) +
-                          "). Give both one profile, put a shuffle such as group_by_key between them, or set "
-                          "troupe.scheduler.profile-change = merge to run the stage with the larger amount of each.");
-  }
-
-  /// Index of an equal profile in the job.
-  std::uint32_t intern(const resource_profile& profile) {
-    const auto found = std::find(job_.profiles.begin(), job_.profiles.end(), profile);
-    const auto index = static_cast<std::uint32_t>(found - job_.profiles.begin());
-    if (found == job_.profiles.end()) job_.profiles.push_back(profile);
-    return index;
+  /// The profile that the nodes carry; nodes without one have no say (spec AT-4).
+  void set_profile(stage_spec& stage, const node_chain& chain) {
+    std::vector<carried_profile> carried;
+    for (const auto* node : chain)
+      if (node->profile) carried.push_back({add_profile(job_, *node->profile), node->name});
+    if (carried.empty()) return;
+    stage.profile = carried.front().profile;
+    const auto is_first = [&](const carried_profile& c) { return c.profile == stage.profile; };
+    if (!std::all_of(carried.begin(), carried.end(), is_first)) stage.carried = std::move(carried);
   }
 
   const compile_options& options_;

@@ -12,12 +12,6 @@
 
 namespace troupe {
 
-/// What happens where the datasets of one stage carry different profiles (`troupe.scheduler.profile-change`).
-enum class profile_change : std::uint8_t {
-  error = 0, ///< the job is refused
-  merge = 1, ///< the stage gets the larger amount of each
-};
-
 /// What applies to all stages of a job.
 struct compile_options {
   profile_change on_profile_change = profile_change::error;
@@ -28,8 +22,8 @@ struct compile_options {
 namespace detail {
 
 /// The job that computes `last` and ends every partition with `end`. Parents stand before children; a shuffle that
-/// several datasets read is written once. Refused (invalid_profile, with both datasets, both profiles and the cures)
-/// where one stage has two profiles and `error` applies.
+/// several datasets read is written once. Where several profiles meet in a stage it names them all: what becomes of
+/// them is decided by the session's rules, where the job is submitted.
 result<job_spec> compile(const dataset_node& last, const operation& end, const std::string& action,
                          const compile_options& options);
 

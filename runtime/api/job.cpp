@@ -11,9 +11,7 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
   spec.profiles.emplace_back();
   for (const auto& drafted : *draft_) {
     auto stage = drafted.spec;
-    const auto profile = std::find(spec.profiles.begin(), spec.profiles.end(), drafted.profile);
-    stage.profile = static_cast<std::uint32_t>(profile - spec.profiles.begin());
-    if (profile == spec.profiles.end()) spec.profiles.push_back(drafted.profile);
+    stage.profile = add_profile(spec, drafted.profile);
     stage.program = native_program{options.build_id, {drafted.task}};
     stage.keep_results = keep == spec.stages.size();
     spec.stages.push_back(std::move(stage));

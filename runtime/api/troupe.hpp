@@ -6,8 +6,8 @@
 #include <troupe/runtime/api/dataset.hpp>
 #include <troupe/runtime/api/job.hpp>
 #include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/api/run.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/api/session.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
-#include <troupe/runtime/resources/resource_profile.hpp>

@@ -98,13 +98,13 @@ private:
       return yaml_error(file_, node.key_line, what + ": is built in: write cores or memory beside `resources`");
     resource_pool out;
     if (node.is_text()) {
-      const auto number = parse_count(node.text);
-      if (!number || *number < 1 || *number > most_fake_addresses)
+      const auto number = parse_resource_amount(node.text);
+      if (!number || number->amount < 1 || (!number->counted && number->amount > most_fake_addresses))
         return yaml_error(file_, node.line,
-                          what + " = " + node.text +
-                              ": must be a list of addresses, or a number of fake ones from 1 to " +
-                              std::to_string(most_fake_addresses));
-      for (std::int64_t i = 0; i < *number; ++i) out.addresses.push_back(std::to_string(i));
+                          what + " = " + node.text + ": must be a list of addresses, a number of fake ones from 1 to " +
+                              std::to_string(most_fake_addresses) + ", or a size such as 80g");
+      if (number->counted) return resource_pool{number->amount, {}, true};
+      for (std::int64_t i = 0; i < number->amount; ++i) out.addresses.push_back(std::to_string(i));
     } else {
       auto addresses = read_texts(file_, node, what);
       if (!addresses) return addresses.error();
@@ -160,11 +160,12 @@ result<cluster_description> read_cluster(const yaml_document& document, std::str
   return cluster_reader{document, directory}.read(*node);
 }
 
-result<void> check_room(const cluster_description& cluster, const resource_profile& defaults, std::string_view file) {
+result<void> check_room(const cluster_description& cluster, const resource_profile& defaults,
+                        const overhead_rule& overhead, std::string_view file) {
   carving hosts{cluster.hosts, "cluster.hosts"};
   request_id request;
   for (const auto& e : cluster.executors) {
-    const auto shape = complete(e.profile, defaults);
+    const auto shape = complete(e.profile, defaults, overhead);
     if (const auto lack = hosts.lack_for(shape, e.count); !lack.empty()) {
       auto why =
           yaml_error(file, e.line,

@@ -5,7 +5,8 @@
 ///     cluster:
 ///       hosts:
 ///         - {name: left, cores: 4, memory: 8g}
-///         - {name: right, cores: 4, memory: 8g, resources: {gpu: [0, 1]}}   # addresses, or a number of fake ones
+///         - {name: right, cores: 4, memory: 8g, resources: {gpu: [0, 1]}}   # addresses, a number of fake
+///                                                     # ones, or a size that is counted: gpu-memory: 80g
 ///       profiles:
 ///         gpu: {executor: {cores: 1, memory: 1g, resource: {gpu: {amount: 1}}}, task: {cpus: 1}}
 ///       executors:
@@ -52,8 +53,10 @@ struct cluster_description {
 result<cluster_description> read_cluster(const yaml_document& document, std::string_view directory);
 
 /// Whether the standing executors find room on the hosts all together, placed in the order of the list. Else
-/// ec::infeasible at the first entry that does not: what is missing where. `defaults` completes their profiles.
-result<void> check_room(const cluster_description& cluster, const resource_profile& defaults, std::string_view file);
+/// ec::infeasible at the first entry that does not: what is missing where. `defaults` and `overhead` complete their
+/// profiles.
+result<void> check_room(const cluster_description& cluster, const resource_profile& defaults,
+                        const overhead_rule& overhead, std::string_view file);
 
 /// The hosts of `local-cluster[N,cores,memory]`, without standing executors. `resources` are the machine's own
 /// addresses by name: every host lists them, and each is lent once.

@@ -23,12 +23,15 @@ inline constexpr time_key shutdown_grace{"troupe.shutdown.grace"};
 inline constexpr count_key executor_cores{"troupe.executor.cores"};
 inline constexpr memory_key executor_memory{"troupe.executor.memory"};
 inline constexpr memory_key executor_memory_overhead{"troupe.executor.memory-overhead"};
+inline constexpr share_key executor_memory_overhead_factor{"troupe.executor.memory-overhead-factor"};
+inline constexpr memory_key executor_min_memory_overhead{"troupe.executor.min-memory-overhead"};
 inline constexpr memory_key executor_off_heap{"troupe.executor.off-heap"};
+inline constexpr memory_key executor_pyspark_memory{"troupe.executor.pyspark-memory"};
 inline constexpr text_key executor_bind_address{"troupe.executor.bind-address"};
 inline constexpr time_key executor_heartbeat_interval{"troupe.executor.heartbeat-interval"};
 inline constexpr time_key executor_heartbeat_timeout{"troupe.executor.heartbeat-timeout"};
 inline constexpr time_key executor_driver_timeout{"troupe.executor.driver-timeout"};
-inline constexpr pattern_key<std::int64_t> executor_resource_amount{"troupe.executor.resource.<name>.amount"};
+inline constexpr pattern_key<resource_amount> executor_resource_amount{"troupe.executor.resource.<name>.amount"};
 inline constexpr pattern_key<std::vector<std::string>> executor_resource_addresses{
     "troupe.executor.resource.<name>.addresses"};
 inline constexpr pattern_key<std::string> executor_resource_discovery_script{
@@ -43,6 +46,7 @@ inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
 
 inline constexpr text_key scheduler_profile_change{"troupe.scheduler.profile-change"};
 inline constexpr text_key scheduler_profile_matching{"troupe.scheduler.profile-matching"};
+inline constexpr text_key scheduler_support_matrix{"troupe.scheduler.support-matrix"};
 inline constexpr time_key scheduler_infeasible_timeout{"troupe.scheduler.infeasible-timeout"};
 inline constexpr count_key scheduler_max_stage_attempts{"troupe.scheduler.max-stage-attempts"};
 inline constexpr count_key scheduler_max_batch{"troupe.scheduler.max-batch"};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 
 namespace troupe {
@@ -15,6 +16,7 @@ namespace troupe {
 /// What `troupe.executor.resource.<name>.*` says about one custom resource.
 struct configured_resource {
   std::int64_t amount = 0;            ///< at least 1
+  bool counted = false;               ///< the amount is a size; nothing of what follows is set
   std::vector<std::string> addresses; ///< empty: to be discovered; else `amount` different ones
   std::string discovery_script;       ///< absolute path, or ""
   std::string vendor;
@@ -22,12 +24,23 @@ struct configured_resource {
   bool operator==(const configured_resource&) const = default;
 };
 
-/// By name. Errors: neither an amount nor addresses, an amount that is not the number of addresses, an address that
-/// is given twice, a name that is built in.
+/// By name. A resource whose amount is set to 0 is left out, whatever else is said about it (spec DF-7, RD-4). Errors:
+/// neither an amount nor addresses, an amount that is not the number of addresses, an address that is given twice, a
+/// counted size with addresses, script or vendor, a name that is built in.
 result<std::map<std::string, configured_resource>> executor_resources(const settings& s);
 
+/// The rules that profiles obey on a master of this kind (troupe.scheduler.profile-matching and support-matrix,
+/// troupe.dynamic-allocation.enabled, whether troupe.executor.cores was set).
+profile_rules rules_of(const settings& s, master_kind master);
+
+/// What overhead the executors of profiles that give none have: the empty rule where troupe.executor.memory-overhead is
+/// set, be it to 0 (spec DF-12).
+overhead_rule overhead_rule_of(const settings& s);
+
 /// The complete profile that stages without one of their own get, and what an executor that is started by hand is.
-/// Errors are those of `executor_resources` and of `validate(resource_profile)`, with the origin of what is at fault.
-result<resource_profile> default_profile(const settings& s);
+/// A task amount of 0 is left out (spec DF-7). Under `exact` it has an offHeap clause even of 0 (DF-5), and no cores on
+/// a local cluster unless they were configured: its executors then take all cores of a host (DF-2, SM-6). Errors are
+/// those of `executor_resources` and of `validate(resource_profile)`, with the origin of what is at fault.
+result<resource_profile> default_profile(const settings& s, const profile_rules& rules = {});
 
 } // namespace troupe

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/config/spelling.hpp>
@@ -16,11 +17,12 @@ struct executor_field {
   std::string_view resource;
   std::string_view key_name; ///< whose range the field has
 };
-constexpr std::array<executor_field, 4> executor_fields{{
+constexpr std::array<executor_field, 5> executor_fields{{
     {"cores", resource_names::cores, keys::executor_cores.name},
     {"memory", resource_names::memory, keys::executor_memory.name},
     {"memory-overhead", resource_names::memory_overhead, keys::executor_memory_overhead.name},
     {"off-heap", resource_names::off_heap, keys::executor_off_heap.name},
+    {"pyspark-memory", resource_names::pyspark_memory, keys::executor_pyspark_memory.name},
 }};
 
 /// One profile; `what` names it in errors.
@@ -39,12 +41,15 @@ public:
     if (out_ == resource_profile{})
       return yaml_error(file_, node.line, what + " asks for nothing; remove it and use the profile default");
     if (auto valid = validate(out_); !valid) return yaml_error(file_, node.line, what + ": " + valid.error().message);
+    out_.build = next_profile_build();
     return std::move(out_);
   }
 
 private:
   result<void> read_executor(const yaml_node& node, const std::string& what) {
-    if (auto ok = check_fields(file_, node, what, {"cores", "memory", "memory-overhead", "off-heap", "resource"}); !ok)
+    if (auto ok = check_fields(file_, node, what,
+                               {"cores", "memory", "memory-overhead", "off-heap", "pyspark-memory", "resource"});
+        !ok)
       return ok;
     for (const auto& [field, resource, key_name] : executor_fields) {
       const auto* child = node.find(field);
@@ -63,7 +68,9 @@ private:
         read_setting(file_, *node.find("amount"), what + ".amount", schema_entry(keys::executor_resource_amount.name));
     if (!amount) return amount.error();
     auto& request = out_.executor[node.key];
-    request.amount = std::get<std::int64_t>(*amount);
+    const auto& written = std::get<resource_amount>(*amount);
+    request.amount = written.amount;
+    request.counted = written.counted;
     if (const auto* script = node.find("discovery-script")) {
       auto path = read_text(file_, *script, what + ".discovery-script");
       if (!path) return path.error();

@@ -5,6 +5,8 @@
 ///     gpu:
 ///       executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 1g, resource: {gpu: {amount: 1}}}
 ///       task: {cpus: 1, resource: {gpu: {amount: 0.5}}}
+///
+/// A size, such as `gpu-memory: {amount: 40g}`, is counted and has no addresses.
 
 #include <string>
 #include <string_view>

@@ -20,8 +20,8 @@ out of range, and equal keys in one file are errors.
   `TROUPE_CONF_EXECUTOR_RESOURCE_GPU_AMOUNT=2`.
 - **Counts** are digits without leading zeros. **Memory** sizes are whole numbers with a unit out of
   `b k m g t p` (powers of 1024; without one: MiB). **Times** are whole numbers with a unit out of
-  `ns us ms s min h d`. **Shares** are decimals with up to 12 digits after the point, or `1/n`. **Lists** are YAML
-  lists, or texts separated by commas.
+  `ns us ms s min h d`. **Shares** are decimals with up to 12 digits after the point, or `1/n`. **Sizes** are memory
+  sizes whose unit is not left out. **Lists** are YAML lists, or texts separated by commas.
 
 | key | type | default | values | read by | meaning |
 | --- | --- | --- | --- | --- | --- |

@@ -84,6 +84,8 @@ std::string_view to_string(setting_type type) noexcept {
   case setting_type::memory: return "memory";
   case setting_type::time: return "time";
   case setting_type::share: return "share";
+  case setting_type::count_or_size: return "count or size";
+  case setting_type::share_or_size: return "share or size";
   case setting_type::text: return "text";
   case setting_type::choice: return "choice";
   case setting_type::path: return "path";
@@ -152,7 +154,15 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
     if (const auto t = parse_time(text); t && within(t->count())) return setting_value{*t};
     return bad_value(entry);
   case setting_type::share:
+    if (entry.least == 0 && text == "0") return setting_value{share{}};
     if (const auto s = parse_share(text)) return setting_value{*s};
+    return bad_value(entry);
+  case setting_type::count_or_size:
+    if (const auto a = parse_resource_amount(text); a && (a->counted || within(a->amount))) return setting_value{*a};
+    return bad_value(entry);
+  case setting_type::share_or_size:
+    if (text == "0") return setting_value{share{}};
+    if (const auto s = parse_task_amount(text)) return setting_value{*s};
     return bad_value(entry);
   case setting_type::choice: {
     const auto choices = split_choices(entry.choices);
@@ -185,7 +195,14 @@ std::string describe_values(const setting_schema& entry) {
   case setting_type::time:
     return "a time such as 500ms, 10s or 5min, " + (entry.least > 0 ? "from " + least : std::string{"0"}) + " to " +
            limit_text(entry, entry.most);
-  case setting_type::share: return "an amount above 0 such as 2, 0.5 or 1/3, of at most 12 digits after the point";
+  case setting_type::share:
+    return "an amount " + std::string{entry.least > 0 ? "above 0 such as 2" : "such as 0"} +
+           ", 0.5 or 1/3, of at most 12 digits after the point";
+  case setting_type::count_or_size:
+    return "a whole number up to " + limit_text(entry, entry.most) +
+           " without leading zeros, or a size such as 40g; only tasks support fractional resources";
+  case setting_type::share_or_size:
+    return "an amount such as 2, 0.5 or 1/3, of at most 12 digits after the point, or a size such as 10g";
   case setting_type::choice: return "one of " + join(split_choices(entry.choices));
   case setting_type::list: return "a list of texts, such as 0,1";
   case setting_type::text: return "a text of one line";
@@ -200,7 +217,12 @@ std::string to_text(const setting_schema& entry, const setting_value& value) {
   case setting_type::count: return std::to_string(std::get<std::int64_t>(value));
   case setting_type::memory: return limit_text(entry, std::get<std::int64_t>(value));
   case setting_type::time: return time_to_string(std::get<duration>(value));
-  case setting_type::share: return to_string(std::get<share>(value));
+  case setting_type::share:
+  case setting_type::share_or_size: return to_string(std::get<share>(value));
+  case setting_type::count_or_size: {
+    const auto& amount = std::get<resource_amount>(value);
+    return amount_to_string(amount.amount, amount.counted);
+  }
   case setting_type::list: return join(std::get<std::vector<std::string>>(value), ",");
   case setting_type::text:
   case setting_type::choice:

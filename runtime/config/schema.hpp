@@ -18,7 +18,8 @@
 namespace troupe {
 
 /// Names one setting and the C++ type of its value: bool (flag), std::int64_t (count, or memory in bytes), duration
-/// (time), share, std::string (text, choice, path; a path is absolute or empty), std::vector<std::string> (list).
+/// (time), share (also share or size), resource_amount (count or size), std::string (text, choice, path; a path is
+/// absolute or empty), std::vector<std::string> (list).
 template <class T>
 struct key {
   std::string_view name;
@@ -31,14 +32,27 @@ struct pattern_key {
   std::string_view name;
 };
 
-enum class setting_type : std::uint8_t { flag, count, memory, time, share, text, choice, path, list };
+enum class setting_type : std::uint8_t {
+  flag,
+  count,
+  memory,
+  time,
+  share,
+  count_or_size, ///< what an executor has of a custom resource
+  share_or_size, ///< what a task takes of one
+  text,
+  choice,
+  path,
+  list
+};
 std::string_view to_string(setting_type type) noexcept;
 
 /// Whose behaviour the key changes.
 enum class setting_reader : std::uint8_t { driver, executor, client, all };
 std::string_view to_string(setting_reader reader) noexcept;
 
-using setting_value = std::variant<bool, std::int64_t, duration, share, std::string, std::vector<std::string>>;
+using setting_value =
+    std::variant<bool, std::int64_t, duration, share, resource_amount, std::string, std::vector<std::string>>;
 
 /// Largest memory size that a setting may have: sums of many of them do not overflow.
 inline constexpr std::int64_t most_memory = std::int64_t{1} << 60;
@@ -50,7 +64,7 @@ struct setting_schema {
   std::string_view default_text;  ///< "" for a family, and for texts, paths and lists that are not set
   std::string_view choices;       ///< of a choice: `a|b|c`
   std::string_view members;       ///< of a family: the names that may stand for `<…>`, `a|b`; "" for any
-  std::int64_t least = 0;         ///< smallest value of a count, memory (bytes) or time (nanoseconds)
+  std::int64_t least = 0;         ///< smallest value of a count, memory (bytes), time (nanoseconds), share (units)
   std::int64_t most = INT64_MAX;  ///< largest one
   setting_reader reader;          ///
   std::string_view documentation; ///< one sentence

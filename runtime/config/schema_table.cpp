@@ -30,8 +30,9 @@ constexpr setting_schema time(key<duration> k, std::string_view value, std::int6
                               std::string_view text) {
   return {k.name, setting_type::time, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
-constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text) {
-  return {k.name, setting_type::share, value, {}, {}, 0, 0, who, text};
+constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text,
+                                 std::int64_t least = 1) {
+  return {k.name, setting_type::share, value, {}, {}, least, INT64_MAX, who, text};
 }
 constexpr setting_schema text(key<std::string> k, std::string_view value, setting_reader who, std::string_view words) {
   return {k.name, setting_type::text, value, {}, {}, 0, 0, who, words};
@@ -43,12 +44,11 @@ constexpr setting_schema choice(key<std::string> k, std::string_view value, std:
 constexpr setting_schema path(key<std::string> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::path, {}, {}, {}, 0, 0, who, words};
 }
-constexpr setting_schema family(pattern_key<std::int64_t> k, std::int64_t least, std::int64_t most, setting_reader who,
-                                std::string_view words) {
-  return {k.name, setting_type::count, {}, {}, {}, least, most, who, words};
+constexpr setting_schema family(pattern_key<resource_amount> k, setting_reader who, std::string_view words) {
+  return {k.name, setting_type::count_or_size, {}, {}, {}, 0, largest_count, who, words};
 }
 constexpr setting_schema family(pattern_key<share> k, setting_reader who, std::string_view words) {
-  return {k.name, setting_type::share, {}, {}, {}, 0, 0, who, words};
+  return {k.name, setting_type::share_or_size, {}, {}, {}, 0, 0, who, words};
 }
 constexpr setting_schema family(pattern_key<std::vector<std::string>> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::list, {}, {}, {}, 0, 0, who, words};
@@ -85,7 +85,7 @@ constexpr setting_schema entries[] = {
          "Pause after an executor could not be started; it doubles with each further failure."),
     text(keys::executor_bind_address, "127.0.0.1", executor,
          "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
-    count(keys::executor_cores, "1", 1, 9'000'000, all,
+    count(keys::executor_cores, "1", 1, largest_count, all,
           "Cores of an executor of the default profile, or of an executor that is started by hand."),
     time(keys::executor_driver_timeout, "3s", 10 * ns_per_ms, executor,
          "An executor ends itself when the driver has been out of reach for so long."),
@@ -96,13 +96,24 @@ constexpr setting_schema entries[] = {
          "may be stopped before it is ended."),
     memory(keys::executor_memory, "1g", mib, all, "Memory of an executor of the default profile."),
     memory(keys::executor_memory_overhead, "0", 0, all,
-           "Memory beside troupe.executor.memory that an executor of the default profile is granted."),
+           "Memory beside troupe.executor.memory that executors are granted unless their profile says how much; where "
+           "it is not set, the two keys for the factor and the minimum decide."),
+    portion(
+        keys::executor_memory_overhead_factor, "0", all,
+        "Part of an executor's memory, in whole MiB, that it is granted beside it where no overhead is given; Spark's "
+        "is 0.1.",
+        0),
+    memory(keys::executor_min_memory_overhead, "0", 0, all,
+           "Least memory beside its own that an executor is granted where no overhead is given; Spark's is 384m."),
     memory(keys::executor_off_heap, "0", 0, all,
            "Memory outside the allocator that an executor of the default profile is granted."),
+    memory(keys::executor_pyspark_memory, "0", 0, all,
+           "Memory for interpreters beside an executor of the default profile, under the name that Spark gives it."),
     family(keys::executor_resource_addresses, executor,
            "Addresses of a custom resource of an executor, instead of discovering them."),
-    family(keys::executor_resource_amount, 1, 1'000'000, all,
-           "How many of a custom resource (such as gpu) an executor of the default profile has."),
+    family(keys::executor_resource_amount, all,
+           "How much of a custom resource (such as gpu) an executor of the default profile has; a size such as 40g is "
+           "counted, without addresses and discovery; 0: as if nothing were said about the resource."),
     family(keys::executor_resource_discovery_script, setting_type::path, executor,
            "Program that prints the addresses of a custom resource as {\"name\": …, \"addresses\": […]}."),
     family(keys::executor_resource_vendor, setting_type::text, driver,
@@ -139,10 +150,14 @@ constexpr setting_schema entries[] = {
           "How often a stage may be run again for lost inputs before its job fails."),
     choice(keys::scheduler_profile_change, "error", "error|merge", client,
            "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
-    choice(keys::scheduler_profile_matching, "compatible", "compatible|exact", driver,
-           "Which executors may run a task: every one that satisfies its profile, or only those started for it."),
+    choice(
+        keys::scheduler_profile_matching, "compatible", "compatible|exact", driver,
+        "Which executors may run a task: every one that satisfies its profile (compatible), or only those started for "
+        "it (exact: Spark's rules in all that concerns profiles)."),
     time(keys::scheduler_queue_ahead, "1ms", 0, driver,
          "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
+    choice(keys::scheduler_support_matrix, "all", "all|spark", driver,
+           "Which profiles a master carries: all of them, or those that Spark carries on it; the rest is refused."),
     count(keys::scheduler_window_batches, "4", 1, 64, driver,
           "Most batches in flight at one slot, reached by the shortest tasks only."),
     flag(keys::security_insecure, "false", all,
@@ -163,7 +178,8 @@ constexpr setting_schema entries[] = {
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),
     family(keys::task_resource_amount, all,
-           "How much of a custom resource one task of the default profile takes, such as 1, 0.5 or 1/3."),
+           "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
+           "counted size; 0: nothing."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),

@@ -200,7 +200,7 @@ result<settings> settings_builder::build() const {
                  "troupe.executor.heartbeat-timeout = " + time_to_string(timeout) +
                      ": must be at least three times troupe.executor.heartbeat-interval = " + time_to_string(interval));
   }
-  if (auto profile = default_profile(s); !profile) return profile.error();
+  if (auto profile = default_profile(s, rules_of(s, master_kind::local)); !profile) return profile.error();
   return s;
 }
 

@@ -35,8 +35,11 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     const auto& what = job.spec->stages[i];
     const auto& profile = profiles[what.profile];
     shapes_.try_emplace(profile.shape, profile.content);
-    demand wanted{profile.profile, profile.shape, std::make_shared<const resource_profile>(profile.content),
-                  what.is_native() ? std::get<native_program>(what.program).build_id : std::string{}};
+    auto content = std::make_shared<resource_profile>(profile.content);
+    if (profile.any_executor) content->executor.clear();
+    demand wanted{profile.profile, profile.shape, std::move(content),
+                  what.is_native() ? std::get<native_program>(what.program).build_id : std::string{},
+                  profile.any_executor};
     const stage_id stage{next_stage_++};
     stages_.emplace(stage, std::pair{id, i});
     job.stages.emplace_back(stage, id, i, what, pool_.intern(std::move(wanted)));
@@ -201,7 +204,7 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
     const bool inputs_exist =
         std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(),
                     [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
-    if (!inputs_exist) {
+    if (!inputs_exist || held_back_.contains(stage.id)) {
       unready(stage);
       if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
     } else if (stage.state != stage_state::running) {
@@ -243,12 +246,14 @@ void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list&
 void dag_scheduler::end(job_run& job, job_state state, error why, time_point now, effects::list& out) {
   for (auto& stage : job.stages) {
     unready(stage);
+    held_back_.erase(stage.id);
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
     stage.ended = now;
     transition("stage", stage.state, stage_state::failed);
     out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, why}});
   }
+  if (held_back_.empty()) resubmit_at_.reset();
   transition("job", job.state, state);
   job.failure = why;
   job.ended = now;

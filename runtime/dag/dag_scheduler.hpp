@@ -33,7 +33,10 @@ public:
     duration queue_ahead = std::chrono::milliseconds{1}; ///< work queued per lease beyond the running task
     duration long_task = std::chrono::milliseconds{10};  ///< nothing is queued ahead behind such tasks
     duration infeasible_timeout = std::chrono::seconds{30};
-    std::uint32_t max_stage_attempts = 4;        ///< that missing map outputs may end, in a row
+    std::uint32_t max_stage_attempts = 4; ///< that missing map outputs may end, in a row
+    /// From the first input that a stage attempt misses until it and what it misses are run again: what else is missing
+    /// by then is made in the same go (spec DG-7).
+    duration resubmit_delay = duration::zero();
     std::uint64_t max_result_bytes = 1ull << 30; ///< of one job, inline ones together
     std::uint32_t retained_jobs = 100;           ///< ended jobs that can still be asked for
     std::uint32_t held_jobs = 1000;              ///< ended jobs whose results wait to be fetched and released
@@ -140,12 +143,15 @@ private:
                         const std::string& where, time_point now, effects::list& out);
   void on_refusal(executor_index e, const refusal& r, time_point now, effects::list& out);
   void lose_output(stage_run& stage, partition_index partition, effects::list& out);
+  void lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out);
+  void hold_back(stage_run& stage, time_point now);
+  bool resubmit(time_point now, effects::list& out);
 
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap);
   void refill(lease_record& lease, time_point now, effects::list& out);
-  void grant(demand_index d, effects::list& out);
+  void grant(stage_run& stage, effects::list& out);
   bool must_yield(const lease_record& lease, rank mine);
   void claim_granted(demand_index d, executor_index e);
   void drop_claims(executor_index e);
@@ -167,6 +173,7 @@ private:
   std::string cure(demand_index d, const feasibility& answer) const;
   std::optional<error> hopeless(const job_run& job) const;
   void watch_unsatisfied(time_point now);
+  std::int64_t slots_on_its_shape(const demand& what) const;
   void report_load(time_point now, effects::list& out);
 
   options options_;
@@ -176,7 +183,9 @@ private:
   std::size_t holding_ = 0;           ///< of the latter
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
   std::map<demand_index, std::map<rank, stage_run*>> ready_;              ///< stages with pending tasks, by demand
-  std::set<job_id> held_; ///< accepted, and waiting to hear whether their executors can be had
+  std::set<job_id> held_;                 ///< accepted, and waiting to hear whether their executors can be had
+  std::set<stage_id> held_back_;          ///< not to be run again before `resubmit_at_`
+  std::optional<time_point> resubmit_at_; ///< nothing where no stage is held back
   std::map<shape_id, feasibility> answers_;
   std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
   std::vector<shape_id> questions_;                ///< to be asked in this event

@@ -43,6 +43,8 @@ std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const
 std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
   for (const auto& stage : job.stages) {
     if (stage.state == stage_state::complete || pool_.satisfying(stage.demand) > 0) continue;
+    // That none can be had for it is not the end: one that is there for another profile may do. The time-out decides.
+    if (pool_.demand_of(stage.demand).any_executor) continue;
     const auto answer = answers_.find(pool_.demand_of(stage.demand).shape);
     if (answer != answers_.end() && !answer->second.feasible && answer->second.fixed)
       return make_error(ec::infeasible, waiting_for(stage) + cure(stage.demand, answer->second));
@@ -93,11 +95,20 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
                                   std::to_string(waited) + "ms: troupe.scheduler.infeasible-timeout)");
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);
+  const bool resubmitted = resubmit(now, out);
   const bool forgiven = pool_.forgive(now);
   const auto held = held_.size();
   admit(now, out);
-  if (!late.empty() || forgiven || held != held_.size()) schedule(now, out);
+  if (!late.empty() || resubmitted || forgiven || held != held_.size()) schedule(now, out);
   report_load(now, out);
+}
+
+/// How many tasks of the demand an executor runs at once that is exactly of its shape.
+std::int64_t dag_scheduler::slots_on_its_shape(const demand& what) const {
+  if (!what.any_executor) return slots_of(*what.content).slots;
+  auto whole = shapes_.at(what.shape);
+  whole.task = what.content->task;
+  return slots_of(whole).slots;
 }
 
 void dag_scheduler::report_load(time_point now, effects::list& out) {
@@ -109,7 +120,7 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
     load.shape = what.shape;
     std::uint64_t pending = 0;
     for (const auto& [r, stage] : stages) pending += stage->tasks.pending();
-    const auto slots = std::max<std::int64_t>(1, slots_of(*what.content).slots);
+    const auto slots = std::max<std::int64_t>(1, slots_on_its_shape(what));
     const auto wanted = (pending + static_cast<std::uint64_t>(slots) - 1) / static_cast<std::uint64_t>(slots);
     const auto clamp = [](std::uint64_t n) {
       return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, 0xffff'ffff));

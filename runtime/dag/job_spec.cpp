@@ -43,6 +43,10 @@ fault check_shape(const job_spec& job, const stage_spec& stage) {
   if (stage.profile >= job.profiles.size())
     return "uses profile number " + std::to_string(stage.profile) + ", but the job has only " +
            std::to_string(job.profiles.size()) + " (numbers 0 to " + std::to_string(job.profiles.size() - 1) + ")";
+  for (const auto& carried : stage.carried)
+    if (carried.profile >= job.profiles.size())
+      return "carries profile number " + std::to_string(carried.profile) + ", but the job has only " +
+             std::to_string(job.profiles.size());
   return {};
 }
 
@@ -140,9 +144,17 @@ bool packed_column::is_well_formed() const noexcept {
 
 bool stage_spec::operator==(const stage_spec& other) const {
   const auto same_arguments = [](const auto& a, const auto& b) { return a && b ? *a == *b : a == b; };
-  return name == other.name && profile == other.profile && tasks == other.tasks && buckets == other.buckets &&
-         dependencies == other.dependencies && program == other.program && keep_results == other.keep_results &&
-         same_arguments(arguments, other.arguments);
+  return name == other.name && profile == other.profile && carried == other.carried && tasks == other.tasks &&
+         buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
+         keep_results == other.keep_results && same_arguments(arguments, other.arguments);
+}
+
+std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {
+  const auto found = std::find_if(job.profiles.begin(), job.profiles.end(),
+                                  [&](const auto& p) { return p.build == profile.build && p == profile; });
+  const auto index = static_cast<std::uint32_t>(found - job.profiles.begin());
+  if (found == job.profiles.end()) job.profiles.push_back(profile);
+  return index;
 }
 
 result<void> validate(const job_spec& job) {

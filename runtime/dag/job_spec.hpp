@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
 
@@ -79,9 +80,18 @@ struct packed_column {
   bool is_well_formed() const noexcept;
 };
 
+/// A dataset of a stage that carries a profile.
+struct carried_profile {
+  std::uint32_t profile = 0; ///< index in job_spec::profiles
+  std::string dataset;       ///< for people
+
+  bool operator==(const carried_profile&) const = default;
+};
+
 struct stage_spec {
   std::string name;                           ///< for people
   std::uint32_t profile = 0;                  ///< index in job_spec::profiles
+  std::vector<carried_profile> carried;       ///< where several meet, all, in data order: `profile` is yet to be found
   std::uint32_t tasks = 0;                    ///< number of partitions, at least 1
   std::uint32_t buckets = 0;                  ///< shuffle map stage: number of reduce partitions; else 0
   std::vector<stage_dependency> dependencies; ///< in the order in which the program reads its inputs
@@ -99,9 +109,14 @@ struct job_spec {
   std::vector<resource_profile> profiles; ///< entry 0 is the default profile: an empty one stands for the cluster's own
   std::vector<stage_spec> stages;         ///< parents before children
   std::uint32_t max_task_failures = 4;    ///< `troupe.task.max-failures`: so many failures of one task fail the job
+  profile_change on_profile_change = profile_change::error; ///< where several profiles meet in a stage
 
   bool operator==(const job_spec&) const = default;
 };
+
+/// Index of this profile in the job, which gets it where it is new. Equal ones from different builds are two, since
+/// only the session's rules say whether they are one (spec MG-2).
+std::uint32_t add_profile(job_spec& job, const resource_profile& profile);
 
 /// Most tasks that a stage may have.
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;

@@ -206,28 +206,85 @@ bool dag_scheduler::on_fetch_failure(job_run& job, stage_run& stage, const outco
   const auto p = detail.map_partition;
   if (input == stage.inputs.end() || p >= input->attempt_of_map.size()) return false;
   if (current && input->attempt_of_map[p] != detail.map_attempt) return false;
-  // Only an output that is still the accepted one is given up; the news may be older than its replacement.
   auto& parent = *find_stage(detail.shuffle);
-  if (parent.tasks.status_of(p) != task_set::status::done || parent.tasks.attempt_of(p) != detail.map_attempt)
-    return true;
+  // Only an output that is still the accepted one is given up; the news may be older than its replacement.
+  const bool is_news =
+      parent.tasks.status_of(p) == task_set::status::done && parent.tasks.attempt_of(p) == detail.map_attempt;
+  const bool exact = options_.matching == profile_matching::exact;
+  // Under `exact` the news of an earlier attempt are none (spec DG-5, DG-10), and those of the current one count
+  // against it even if the output is known to be lost (DG-6). Under `compatible` it is the other way round: whoever
+  // finds an output missing spares the next attempt from tripping over it, and what was known already is no attempt's
+  // fault.
+  if (exact ? !current : !is_news) return true;
   if (current && !std::exchange(stage.fetch_failed, true)) ++stage.fetch_failures;
   if (stage.fetch_failures >= options_.max_stage_attempts) {
     fail(job,
-         make_error(ec::fetch_failed, where + ": " + detail.message + "; inputs of this stage were missing in " +
-                                          std::to_string(stage.fetch_failures) +
-                                          " stage attempts in a row (troupe.scheduler.max-stage-attempts)"),
+         make_error(ec::fetch_failed,
+                    "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
+                        ") has failed the maximum allowable number of times: " + std::to_string(stage.fetch_failures) +
+                        ". Most recent failure reason: " + where + ": " + detail.message + " (inputs were missing in " +
+                        std::to_string(stage.fetch_failures) +
+                        " stage attempts in a row: troupe.scheduler.max-stage-attempts)"),
          now, out);
     return true;
   }
+  if (exact) hold_back(stage, now);
+  if (!is_news) return true;
+  const auto e = parent.tasks.executor_of(p);
+  if (exact) {
+    // Everything that this executor has made is given up with it (DG-9). Once for a loss: what is made again, there or
+    // elsewhere, has other attempt numbers than those that late news speak of.
+    lose_outputs_of(e, job.id, now, out);
+    return true;
+  }
+  // Troupe's own: one block that is lost is made again, no more (an executor that is gone is noticed as such).
   if (stage.fetch_failures < 2) {
     lose_output(parent, p, out);
     return true;
   }
   // Once more: the executor, not one block, is at fault, and stage attempts must not be used up block by block.
-  auto& kept = pool_[parent.tasks.executor_of(p)].kept;
+  auto& kept = pool_[e].kept;
   const auto all = std::move(kept[parent.id]);
   kept.erase(parent.id);
   for (const auto each : all) lose_output(parent, each, out);
+  return true;
+}
+
+/// The map outputs of all unfinished jobs that this executor keeps.
+void dag_scheduler::lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out) {
+  std::set<job_id> hit;
+  auto& kept = pool_[e].kept;
+  for (auto it = kept.begin(); it != kept.end();) {
+    auto* stage = find_stage(it->first);
+    if (!stage || !stage->spec->is_shuffle_map()) { // results stay: nobody has missed them
+      ++it;
+      continue;
+    }
+    const auto partitions = std::move(it->second);
+    it = kept.erase(it);
+    for (const auto p : partitions) lose_output(*stage, p, out);
+    if (stage->state != stage_state::running) hold_back(*stage, now); // else its attempt makes them along with the rest
+    hit.insert(stage->job);
+  }
+  hit.erase(of_failure); // settled when the whole report has been read
+  for (const auto id : hit) settle(*find_job(id), now, out);
+}
+
+/// Neither the stage nor what it misses is run again before `resubmit_delay` is over. What runs already runs on, and
+/// counts (spec DG-7).
+void dag_scheduler::hold_back(stage_run& stage, time_point now) {
+  if (options_.resubmit_delay == duration::zero()) return;
+  held_back_.insert(stage.id);
+  if (!resubmit_at_) resubmit_at_ = now + options_.resubmit_delay;
+}
+
+/// Runs again what was held back, all in one go. @returns whether its time had come.
+bool dag_scheduler::resubmit(time_point now, effects::list& out) {
+  if (!resubmit_at_ || now < *resubmit_at_) return false;
+  resubmit_at_.reset();
+  std::set<job_id> hit;
+  for (const auto id : std::exchange(held_back_, {})) hit.insert(find_stage(id)->job);
+  for (const auto id : hit) settle(*find_job(id), now, out);
   return true;
 }
 

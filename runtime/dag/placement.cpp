@@ -1,7 +1,9 @@
 // Leases and batches: which executor gets which tasks, and how many at once.
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
@@ -206,24 +208,47 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   if (lease.in_flight == 0) drop_lease(lease, true, now, out);
 }
 
-/// New leases for what waits of one demand, as far as there is room, and an even share of the tasks for each.
-void dag_scheduler::grant(demand_index d, effects::list& out) {
-  const auto waiting = waiting_tasks(d);
+/// New leases for what waits of one stage, as far as there is room, and an even share of the tasks for each.
+void dag_scheduler::grant(stage_run& stage, effects::list& out) {
+  const auto d = stage.demand;
+  const auto waiting = stage.tasks.pending();
   std::vector<lease_id> fresh;
-  while (fresh.size() < waiting && pool_.has_room(d)) {
-    auto* lease = pool_.grant(d);
-    if (!lease) break;
-    fresh.push_back(lease->id);
-    claim_granted(d, lease->executor);
+  const auto use = [&](const lease_record& lease) {
+    fresh.push_back(lease.id);
+    claim_granted(d, lease.executor);
     const auto& what = pool_.demand_of(d);
-    idle_.erase(pool_[lease->executor].info.executor);
-    orders_for(lease->executor).grants.push_back({lease->id, what.content, lease->holding});
+    idle_.erase(pool_[lease.executor].info.executor);
+    orders_for(lease.executor).grants.push_back({lease.id, what.content, lease.holding});
     out.push_back(effects::publish{
-        events::lease_granted{lease->id, pool_[lease->executor].info.executor, what.profile, lease->holding}});
+        events::lease_granted{lease.id, pool_[lease.executor].info.executor, what.profile, lease.holding}});
+  };
+  if (options_.matching == profile_matching::compatible) {
+    while (fresh.size() < waiting && pool_.has_room(d)) {
+      const auto* lease = pool_.grant(d);
+      if (!lease) break;
+      use(*lease);
+    }
+  } else {
+    // Pass after pass over the executors that have room, one lease each, until a pass gives none (spec TS-3). Where
+    // there are fewer tasks than executors, Spark draws lots; who holds fewest leases is one of the draws. What is
+    // queued ahead under a lease runs when its slot is free, as Spark offers a freed slot at once (TS-6). An executor
+    // is never offered that has not said that it runs (TS-5), nor one that is draining (TS-2).
+    for (auto offers = pool_.with_room(d, waiting); !offers.empty();) {
+      std::vector<executor_index> again;
+      for (const auto e : offers) {
+        if (fresh.size() == waiting) break;
+        const auto* lease = pool_.grant_on(e, d);
+        if (!lease) continue;
+        use(*lease);
+        again.push_back(e);
+      }
+      offers = std::move(again);
+      if (fresh.size() == waiting) break;
+    }
   }
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto left = fresh.size() - i;
-    const auto share = (waiting_tasks(d) + left - 1) / left;
+    const auto share = (stage.tasks.pending() + left - 1) / left;
     fill(*pool_.find_lease(fresh[i]),
          static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())));
   }
@@ -234,13 +259,20 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
   for (const auto id : refills)
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);
   drop_stale_claims();
-  // Best rank first.
-  std::vector<std::pair<rank, demand_index>> order;
-  order.reserve(ready_.size());
+  // Best rank first, stage by stage (spec TS-3): a later stage of one demand waits for an earlier one of another.
+  using turn = std::pair<rank, demand_index>;
+  std::priority_queue<turn, std::vector<turn>, std::greater<>> turns;
   for (const auto& [d, stages] : ready_)
-    if (pool_.has_room(d)) order.emplace_back(stages.begin()->first, d);
-  std::sort(order.begin(), order.end());
-  for (const auto& [r, d] : order) grant(d, out);
+    if (pool_.has_room(d)) turns.emplace(stages.begin()->first, d);
+  while (!turns.empty()) {
+    const auto [r, d] = turns.top();
+    turns.pop();
+    if (!pool_.has_room(d)) continue;
+    grant(*ready_.at(d).at(r), out);
+    const auto stages = ready_.find(d);
+    if (stages == ready_.end()) continue;
+    if (const auto next = stages->second.upper_bound(r); next != stages->second.end()) turns.emplace(next->first, d);
+  }
   drop_stale_claims();
   watch_unsatisfied(now);
   flush(out);

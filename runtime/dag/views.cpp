@@ -88,6 +88,10 @@ std::string dag_scheduler::waiting_for(const job_run& job) const {
                to_string(*pool_.demand_of(stage.demand).content) + ")";
   for (const auto& stage : job.stages)
     if (stage.state == stage_state::running && stage.tasks.pending() > 0) return waiting_for(stage);
+  for (const auto& stage : job.stages)
+    if (held_back_.contains(stage.id))
+      return "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
+             "): its output or its input was lost; it runs again in a moment, with what else is found missing by then";
   return {};
 }
 
@@ -121,7 +125,7 @@ bool dag_scheduler::is_idle() const {
     if (!job.held.empty()) return false;
   for (const auto& [id, e] : pool_.all())
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
-  return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && claims_.empty() &&
+  return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
          unsatisfied_.empty() && pool_.lease_count() == 0;
 }
 
@@ -139,6 +143,13 @@ std::optional<std::string> dag_scheduler::fault() const {
       if (stage->tasks.pending() == 0) return "a stage without pending tasks is ready";
       if (stage->demand != d) return "a stage is ready under another demand";
     }
+  }
+  if (held_back_.empty() == resubmit_at_.has_value()) return "the clock of what is held back is wrong";
+  for (const auto id : held_back_) {
+    const auto it = stages_.find(id);
+    if (it == stages_.end()) return "a stage of an ended job is held back";
+    if (jobs_.at(it->second.first).stages[it->second.second].state == stage_state::running)
+      return "a stage that is held back runs";
   }
   for (const auto& [id, where] : stages_) {
     const auto it = jobs_.find(where.first);

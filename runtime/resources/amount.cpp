@@ -1,6 +1,7 @@
 #include <troupe/runtime/resources/amount.hpp>
 
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -10,6 +11,8 @@ namespace troupe {
 namespace {
 
 using detail::quote;
+
+__extension__ typedef unsigned __int128 unsigned_int128;
 
 constexpr std::int64_t max_count = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t fraction_digits = 12;
@@ -75,14 +78,21 @@ constexpr std::optional<int> shift_of(std::string_view suffix) noexcept {
   return std::nullopt;
 }
 
-/// Digits of a non-negative amount, `0.5` or `2`.
-std::string decimal_text(std::int64_t units) {
-  std::string text = std::to_string(units / share::units_per_whole);
-  std::string fraction = std::to_string(units % share::units_per_whole);
-  fraction.insert(0, fraction_digits - fraction.size(), '0');
-  fraction.erase(fraction.find_last_not_of('0') + 1);
-  if (!fraction.empty()) text += "." + fraction;
-  return text;
+/// Digits of an amount, `0.5` or `2`.
+std::string decimal_text(int128 units) {
+  // Not `-units`: the smallest number has no counterpart.
+  auto rest = static_cast<unsigned_int128>(units);
+  if (units < 0) rest = 0 - rest;
+  std::string digits; // last one first
+  while (rest > 0 || digits.size() <= fraction_digits) {
+    digits += static_cast<char>('0' + static_cast<int>(rest % 10));
+    rest /= 10;
+  }
+  std::string text{digits.rbegin(), digits.rend()};
+  text.insert(text.size() - fraction_digits, ".");
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return units < 0 ? "-" + text : text;
 }
 
 } // namespace
@@ -102,26 +112,31 @@ result<share> parse_share(std::string_view text) {
   std::string padded{fraction_text};
   padded.append(fraction_digits - padded.size(), '0');
   const std::int64_t fraction = *value_of(padded);
-  if (!whole || *whole > share::max_whole || (*whole == share::max_whole && fraction > 0))
-    return bad(text, "is above 9000000, the largest amount");
-  const share amount{*whole * share::units_per_whole + fraction};
+  if (!whole || (*whole == share::max_whole && fraction > 0))
+    return bad(text, "is above 9223372036854775807, the largest amount");
+  const share amount{share::whole(*whole).units + fraction};
   if (amount.is_zero()) return bad(text, "must be more than zero");
   return amount;
 }
 
 std::string to_string(share amount) {
-  // Nothing that was parsed is negative; what came over a wire may be and must still be printable.
-  if (amount.units < 0) return std::to_string(amount.units) + "/1000000000000";
   std::string decimal = decimal_text(amount.units);
-  if (amount.units == 0 || amount.is_whole()) return decimal;
   // The smallest n with 10^12 / n rounded down to these units, if there is one.
-  if (amount.units >= share::units_per_whole) return decimal;
-  const std::int64_t n = share::units_per_whole / (amount.units + 1) + 1;
+  if (amount.units <= 0 || amount.units >= share::units_per_whole) return decimal;
+  const auto n = static_cast<std::int64_t>(share::units_per_whole / (amount.units + 1) + 1);
   if (share::units_per_whole / n == amount.units) {
     std::string reciprocal = "1/" + std::to_string(n);
     if (reciprocal.size() < decimal.size()) return reciprocal;
   }
   return decimal;
+}
+
+std::string to_decimal(share amount) {
+  std::array<char, 32> text{};
+  const double value = static_cast<double>(amount.units) / static_cast<double>(share::units_per_whole);
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
+  std::string out(text.data(), end);
+  return out.find('.') == std::string::npos ? out + ".0" : out;
 }
 
 result<std::int64_t> parse_count(std::string_view text) {
@@ -131,7 +146,14 @@ result<std::int64_t> parse_count(std::string_view text) {
   return *value;
 }
 
-result<std::int64_t> parse_memory(std::string_view text) {
+namespace {
+
+constexpr bool is_size(std::string_view text) noexcept {
+  return !text.empty() && is_digit(text.front()) && lower(text.back()) >= 'a' && lower(text.back()) <= 'z';
+}
+
+/// `without_suffix` says what a bare number would mean.
+result<std::int64_t> parse_size(std::string_view text, std::string_view without_suffix) {
   std::size_t digits = 0;
   while (digits < text.size() && is_digit(text[digits])) ++digits;
   const auto number = text.substr(0, digits);
@@ -140,11 +162,16 @@ result<std::int64_t> parse_memory(std::string_view text) {
     return bad(text, "is not a memory size: fractional values are not supported, use a smaller unit (512m)");
   const auto shift = shift_of(suffix);
   if (!is_plain_number(number) || !shift)
-    return bad(text, "is not a memory size: write digits and one of b k m g t p, such as 512m or 4g (no suffix: MiB)");
+    return bad(text, "is not a memory size: write digits and one of b k m g t p, such as 512m or 4g" +
+                         std::string{without_suffix});
   const auto value = value_of(number);
   if (!value || *value > (max_count >> *shift)) return bad(text, "is above 2^63 - 1 bytes, the largest memory size");
   return *value << *shift;
 }
+
+} // namespace
+
+result<std::int64_t> parse_memory(std::string_view text) { return parse_size(text, " (no suffix: MiB)"); }
 
 std::string memory_to_string(std::int64_t bytes) {
   if (bytes != 0) {
@@ -154,6 +181,25 @@ std::string memory_to_string(std::int64_t bytes) {
     }
   }
   return "0b";
+}
+
+result<resource_amount> parse_resource_amount(std::string_view text) {
+  if (!is_size(text) && parse_share(text) && !parse_count(text))
+    return bad(text, "is a fraction: only tasks support fractional resources, executors have whole amounts");
+  const auto amount = is_size(text) ? parse_size(text, {}) : parse_count(text);
+  if (!amount) return amount.error();
+  return resource_amount{*amount, is_size(text)};
+}
+
+result<share> parse_task_amount(std::string_view text) {
+  if (!is_size(text)) return parse_share(text);
+  const auto bytes = parse_size(text, {});
+  if (!bytes) return bytes.error();
+  return share::whole(*bytes);
+}
+
+std::string amount_to_string(std::int64_t amount, bool counted) {
+  return counted ? memory_to_string(amount) : std::to_string(amount);
 }
 
 } // namespace troupe

@@ -11,9 +11,19 @@ namespace {
 
 using detail::quote;
 
-std::string amount_text(std::string_view name, std::int64_t amount) {
-  const bool bytes = is_builtin_executor_resource(name) && name != resource_names::cores;
-  return bytes ? memory_to_string(amount) : std::to_string(amount);
+bool is_counted(const executor_capacity& capacity, std::string_view name) {
+  const auto pool = capacity.custom.find(std::string{name});
+  return pool != capacity.custom.end() && pool->second.counted;
+}
+
+/// What an executor has where a clause that is a size, or none, asks for it.
+std::string present_text(const executor_capacity& capacity, std::string_view name, bool counted) {
+  const std::int64_t present = capacity.amount_of(name);
+  if (present == 0) return executor_amount_to_string(name, 0, false);
+  const bool has_size = is_counted(capacity, name);
+  return executor_amount_to_string(name, present, has_size) + (has_size == counted ? ""
+                                                               : has_size          ? " as a size"
+                                                                                   : " as a number");
 }
 
 /// Tasks that take `part` each out of `total` whole ones. A fraction is never split over two addresses; what is only
@@ -48,9 +58,17 @@ std::int64_t executor_capacity::amount_of(std::string_view name) const noexcept 
   if (name == resource_names::memory) return memory;
   if (name == resource_names::memory_overhead) return memory_overhead;
   if (name == resource_names::off_heap) return off_heap;
+  if (name == resource_names::pyspark_memory) return pyspark_memory;
   for (const auto& [key, pool] : custom)
     if (key == name) return pool.amount;
   return 0;
+}
+
+std::int64_t container_memory(const executor_capacity& c) noexcept {
+  std::int64_t sum = 0;
+  for (const std::int64_t part : {c.memory, c.memory_overhead, c.off_heap, c.pyspark_memory})
+    if (__builtin_add_overflow(sum, part, &sum)) return share::max_whole;
+  return sum;
 }
 
 bool is_valid_address(std::string_view address) noexcept {
@@ -60,10 +78,11 @@ bool is_valid_address(std::string_view address) noexcept {
 
 result<void> validate(const executor_capacity& capacity) {
   const auto bad = [](std::string message) { return make_error(ec::invalid_argument, std::move(message)); };
-  if (capacity.cores < 0 || capacity.cores > share::max_whole)
+  if (capacity.cores < 0 || capacity.cores > largest_count)
     return bad("cores " + std::to_string(capacity.cores) + " must lie between 0 and 9000000");
   std::int64_t memory_left = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t bytes : {capacity.memory, capacity.memory_overhead, capacity.off_heap}) {
+  for (const std::int64_t bytes :
+       {capacity.memory, capacity.memory_overhead, capacity.off_heap, capacity.pyspark_memory}) {
     if (bytes < 0 || bytes > memory_left)
       return bad("the memory amounts of an executor must not be negative nor add up to more than 2^63 - 1");
     memory_left -= bytes;
@@ -72,8 +91,11 @@ result<void> validate(const executor_capacity& capacity) {
     if (!is_valid_resource_name(name) || is_builtin_executor_resource(name) || name == resource_names::cpus)
       return bad("custom resource " + quote(name) + ": " + std::string{resource_name_grammar} +
                  ", and is none of the built-in names");
-    if (pool.amount < 0 || pool.amount > share::max_whole)
-      return bad(name + " " + std::to_string(pool.amount) + " must lie between 0 and 9000000");
+    if (pool.amount < 0 || (!pool.counted && pool.amount > largest_count))
+      return bad(name + " " + std::to_string(pool.amount) + " must lie between 0 and " +
+                 std::to_string(pool.counted ? share::max_whole : largest_count));
+    if (pool.counted && !pool.addresses.empty())
+      return bad(name + " " + memory_to_string(pool.amount) + " is a size, which is counted and has no addresses");
     if (!pool.addresses.empty() && pool.addresses.size() != static_cast<std::size_t>(pool.amount))
       return bad(name + " " + std::to_string(pool.amount) + " comes with " + std::to_string(pool.addresses.size()) +
                  " addresses");
@@ -88,13 +110,12 @@ result<void> validate(const executor_capacity& capacity) {
 }
 
 executor_capacity capacity_of(const resource_profile& profile) {
-  executor_capacity capacity{profile.executor_amount(resource_names::cores),
-                             profile.executor_amount(resource_names::memory),
-                             profile.executor_amount(resource_names::memory_overhead),
-                             profile.executor_amount(resource_names::off_heap),
-                             {}};
+  executor_capacity capacity{
+      profile.executor_amount(resource_names::cores),           profile.executor_amount(resource_names::memory),
+      profile.executor_amount(resource_names::memory_overhead), profile.executor_amount(resource_names::off_heap),
+      profile.executor_amount(resource_names::pyspark_memory),  {}};
   for (const auto& [name, request] : profile.executor)
-    if (!is_builtin_executor_resource(name)) capacity.custom[name].amount = request.amount;
+    if (!is_builtin_executor_resource(name)) capacity.custom[name] = {request.amount, {}, request.counted};
   return capacity;
 }
 
@@ -104,9 +125,9 @@ std::vector<shortfall> shortfalls(const executor_capacity& capacity, const resou
   std::vector<shortfall> missing;
   std::set<std::string_view> named;
   for (const auto& [name, request] : profile.executor) {
-    const std::int64_t present = capacity.amount_of(name);
-    if (present >= request.amount) continue;
-    missing.push_back({name, amount_text(name, request.amount), amount_text(name, present)});
+    if (capacity.amount_of(name) >= request.amount && is_counted(capacity, name) == request.counted) continue;
+    missing.push_back({name, executor_amount_to_string(name, request.amount, request.counted),
+                       present_text(capacity, name, request.counted)});
     named.insert(name);
   }
   for (const auto& [name, amount] : profile.task) {
@@ -114,7 +135,8 @@ std::vector<shortfall> shortfalls(const executor_capacity& capacity, const resou
     const std::int64_t present = capacity.amount_of(clause);
     // What the executor clause has already said is not said twice.
     if (present < amount.ceil() && named.count(clause) == 0)
-      missing.push_back({name, to_string(amount), std::to_string(present)});
+      missing.push_back({name, task_amount_to_string(profile, name),
+                         executor_amount_to_string(clause, present, is_counted(capacity, clause))});
   }
   return missing;
 }
@@ -129,7 +151,7 @@ slot_count slots_of(const executor_capacity& capacity, const resource_profile& p
 
 slot_count slots_of(const resource_profile& profile) {
   return count_slots(profile.executor_amount(resource_names::cores), profile, [&](const std::string& name, share part) {
-    return slots_in(profile.executor_amount(name), true, part);
+    return slots_in(profile.executor_amount(name), !profile.is_counted(name), part);
   });
 }
 

@@ -19,8 +19,9 @@ namespace troupe {
 /// A custom resource of an executor. With addresses, `amount` equals their number and tasks get addresses; without,
 /// the amount is only counted.
 struct resource_pool {
-  std::int64_t amount = 0;
+  std::int64_t amount = 0;            ///< count, or bytes of a counted size
   std::vector<std::string> addresses; ///< opaque texts, unique, in the executor's order
+  bool counted = false;               ///< a size (see executor_request), which serves clauses that are sizes alone
 
   auto operator<=>(const resource_pool&) const = default;
 };
@@ -31,12 +32,17 @@ struct executor_capacity {
   std::int64_t memory = 0;          ///< bytes
   std::int64_t memory_overhead = 0; ///< bytes
   std::int64_t off_heap = 0;        ///< bytes
+  std::int64_t pyspark_memory = 0;  ///< bytes
   std::map<std::string, resource_pool> custom;
 
   auto operator<=>(const executor_capacity&) const = default;
   /// Amount of any named executor resource, built in or custom; 0 where it has none.
   std::int64_t amount_of(std::string_view name) const noexcept;
 };
+
+/// All memory that an executor takes, in bytes: heap, overhead, off-heap and pyspark.memory (spec DF-14); 2^63 - 1
+/// where they add up to more.
+std::int64_t container_memory(const executor_capacity& capacity) noexcept;
 
 /// Whether a resource address may be spelled so: 1 to 128 printable ASCII characters, no blank, no comma. Addresses are
 /// opaque, but they are joined by commas in variables and shown in messages.
@@ -82,8 +88,8 @@ struct slot_count {
 /// @pre `capacity` passes `validate`, `profile` is complete
 slot_count slots_of(const executor_capacity& capacity, const resource_profile& profile);
 
-/// The same for an executor that is exactly `profile`, each of whose custom resources will have addresses. (A resource
-/// that is only counted may hold more of a fraction like 0.4, which addresses cannot split.)
+/// The same for an executor that is exactly `profile`, each of whose custom resources but the counted sizes will have
+/// addresses. (A resource that is only counted may hold more of a fraction like 0.4, which addresses cannot split.)
 /// @pre `profile` is complete
 slot_count slots_of(const resource_profile& profile);
 

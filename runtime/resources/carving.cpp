@@ -10,47 +10,42 @@
 namespace troupe {
 namespace {
 
-/// All memory that an executor takes from its host, in bytes.
-std::int64_t memory_of(const executor_capacity& c) {
-  std::int64_t sum = 0;
-  for (const std::int64_t part : {c.memory, c.memory_overhead, c.off_heap})
-    if (__builtin_add_overflow(sum, part, &sum)) return std::numeric_limits<std::int64_t>::max();
-  return sum;
-}
-
 /// One amount that a shape wants of a host.
 struct want {
   std::string resource; ///< `cores`, `memory` (all of it) or a custom name
   std::int64_t amount = 0;
+  bool counted = false; ///< a size of a custom resource
 };
 
 std::vector<want> wants_of(const resource_profile& shape) {
   const auto capacity = capacity_of(shape);
-  std::vector<want> wants{{std::string{resource_names::cores}, capacity.cores},
-                          {std::string{resource_names::memory}, memory_of(capacity)}};
-  for (const auto& [name, pool] : capacity.custom) wants.push_back({name, pool.amount});
+  std::vector<want> wants{{std::string{resource_names::cores}, std::max<std::int64_t>(capacity.cores, 1)},
+                          {std::string{resource_names::memory}, container_memory(capacity)}};
+  for (const auto& [name, pool] : capacity.custom) wants.push_back({name, pool.amount, pool.counted});
   return wants;
 }
 
 std::int64_t amount_of(const executor_capacity& capacity, const std::string& resource) {
-  return resource == resource_names::memory ? memory_of(capacity) : capacity.amount_of(resource);
+  return resource == resource_names::memory ? container_memory(capacity) : capacity.amount_of(resource);
 }
 
-std::int64_t amount_on(const carving_host& host, const std::string& resource) {
-  if (resource == resource_names::cores) return host.cores;
-  if (resource == resource_names::memory) return host.memory;
-  const auto pool = host.custom.find(resource);
-  return pool != host.custom.end() ? pool->second.amount : 0;
+/// What a host has of that kind: a size is no number of addresses, and the other way round.
+std::int64_t amount_on(const carving_host& host, const want& w) {
+  if (w.resource == resource_names::cores) return host.cores;
+  if (w.resource == resource_names::memory) return host.memory;
+  const auto pool = host.custom.find(w.resource);
+  return pool != host.custom.end() && pool->second.counted == w.counted ? pool->second.amount : 0;
 }
 
-std::string number_text(const std::string& resource, std::int64_t amount) {
-  return resource == resource_names::memory ? memory_to_string(amount) : std::to_string(amount);
+/// Another amount of what `w` wants, for people.
+std::string number_text(const want& w, std::int64_t amount) {
+  return executor_amount_to_string(w.resource, amount, w.counted && amount > 0);
 }
 
 std::string want_text(const want& w) {
   if (w.resource == resource_names::cores) return std::to_string(w.amount) + (w.amount == 1 ? " core" : " cores");
   if (w.resource == resource_names::memory) return memory_to_string(w.amount) + " of memory";
-  return w.resource + " " + std::to_string(w.amount);
+  return w.resource + " " + number_text(w, w.amount);
 }
 
 std::string list_text(const std::vector<want>& wants) {
@@ -63,7 +58,8 @@ std::string list_text(const std::vector<want>& wants) {
 std::string memory_parts(const resource_profile& shape) {
   std::string parts;
   int count = 0;
-  for (const auto name : {resource_names::memory, resource_names::memory_overhead, resource_names::off_heap}) {
+  for (const auto name : {resource_names::memory, resource_names::memory_overhead, resource_names::off_heap,
+                          resource_names::pyspark_memory}) {
     const std::int64_t bytes = shape.executor_amount(name);
     if (bytes == 0) continue;
     parts += (count++ > 0 ? " + " : "") + std::string{name} + " " + memory_to_string(bytes);
@@ -75,7 +71,7 @@ std::string memory_parts(const resource_profile& shape) {
 
 result<void> validate(const carving_host& host) {
   if (host.name.empty()) return make_error(ec::invalid_argument, "a host has no name");
-  const auto ok = validate(executor_capacity{host.cores, host.memory, 0, 0, host.custom});
+  const auto ok = validate(executor_capacity{host.cores, host.memory, 0, 0, 0, host.custom});
   if (!ok) return make_error(ok.error().code, "host " + detail::quote(host.name) + ": " + ok.error().message);
   return {};
 }
@@ -222,27 +218,28 @@ std::string carving::lack_for(const resource_profile& shape, std::uint32_t count
     std::int64_t needed = 0;
     if (__builtin_mul_overflow(w.amount, std::int64_t{count}, &needed))
       needed = std::numeric_limits<std::int64_t>::max();
-    const auto free = amount_on_all(w.resource, true);
+    const auto free = amount_on_all(w.resource, w.counted, true);
     if (needed <= free) continue;
-    const auto all = amount_on_all(w.resource, false);
-    return need + want_text({w.resource, needed}) + (hosts_.size() == 1 ? ", the host has " : ", the hosts have ") +
-           number_text(w.resource, all) +
-           (free < all ? ", of which others take " + number_text(w.resource, all - free) : "") +
-           " (missing: " + want_text({w.resource, needed - free}) + ")";
+    const auto all = amount_on_all(w.resource, w.counted, false);
+    return need + want_text({w.resource, needed, w.counted}) +
+           (hosts_.size() == 1 ? ", the host has " : ", the hosts have ") + number_text(w, all) +
+           (free < all ? ", of which others take " + number_text(w, all - free) : "") +
+           " (missing: " + want_text({w.resource, needed - free, w.counted}) + ")";
   }
   return need + list_text(wants) + (count == 1 ? "" : " each") + " on one host, and " +
          (room == 0 ? "none has all of that left" : "there is room for " + std::to_string(room) + " only");
 }
 
 /// An address that several hosts of one machine list is counted once.
-std::int64_t carving::amount_on_all(const std::string& resource, bool only_free) const {
+std::int64_t carving::amount_on_all(const std::string& resource, bool counted, bool only_free) const {
   std::int64_t sum = 0;
   std::set<std::pair<std::size_t, std::string>> devices; // machine, address
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const auto& state = states_[i];
-    auto here = amount_on(hosts_[i], resource);
+    auto here = amount_on(hosts_[i], {resource, 0, counted});
     const auto custom = hosts_[i].custom.find(resource);
-    if (custom != hosts_[i].custom.end() && !custom->second.addresses.empty()) {
+    const bool has_kind = custom != hosts_[i].custom.end() && custom->second.counted == counted;
+    if (has_kind && !custom->second.addresses.empty()) {
       here = 0;
       for (const auto& address : custom->second.addresses)
         if (!(only_free && lent_devices_[state.machine].contains({resource, address})))
@@ -252,7 +249,7 @@ std::int64_t carving::amount_on_all(const std::string& resource, bool only_free)
         here = state.cores;
       else if (resource == resource_names::memory)
         here = state.memory;
-      else if (custom != hosts_[i].custom.end())
+      else if (has_kind)
         here = state.counted.at(resource);
     }
     if (__builtin_add_overflow(sum, here, &sum)) return std::numeric_limits<std::int64_t>::max();
@@ -268,7 +265,7 @@ feasibility carving::check(const resource_profile& shape) const {
   for (const auto& host : hosts_) {
     std::vector<want> lacks;
     for (const auto& w : wants)
-      if (amount_on(host, w.resource) < w.amount) lacks.push_back(w);
+      if (amount_on(host, w) < w.amount) lacks.push_back(w);
     if (lacks.empty()) return {true, true, {}};
     if (nearest == nullptr || lacks.size() < nearest_lacks.size()) {
       nearest = &host;
@@ -282,18 +279,23 @@ feasibility carving::check(const resource_profile& shape) const {
   std::string sentence;
   for (const auto& w : wants) {
     std::int64_t largest = 0;
-    for (const auto& host : hosts_) largest = std::max(largest, amount_on(host, w.resource));
+    bool other_kind = false;
+    for (const auto& host : hosts_) {
+      largest = std::max(largest, amount_on(host, w));
+      other_kind = other_kind || amount_on(host, {w.resource, 0, !w.counted}) > 0;
+    }
     if (largest >= w.amount) continue;
     sentence += (sentence.empty() ? "" : "; ") + std::string{"no host has "} + want_text(w);
     if (w.resource == resource_names::memory) sentence += memory_parts(shape);
-    sentence += ": the largest of " + hosts + " has " + number_text(w.resource, largest);
+    sentence += ": the largest of " + hosts + " has " + number_text(w, largest);
+    if (largest == 0 && other_kind)
+      sentence += w.counted ? "; they have a number of it, not a size" : "; they have a size of it, not a number";
   }
   if (sentence.empty()) {
     sentence = "no single host has all of " + list_text(wants) + ": the nearest, " + nearest->name + ", lacks ";
     for (std::size_t i = 0; i < nearest_lacks.size(); ++i) {
       const auto& lack = nearest_lacks[i];
-      sentence += (i == 0 ? "" : ", ") + want_text(lack) + ", has " +
-                  number_text(lack.resource, amount_on(*nearest, lack.resource));
+      sentence += (i == 0 ? "" : ", ") + want_text(lack) + ", has " + number_text(lack, amount_on(*nearest, lack));
     }
   }
   return {false, true, sentence + because_of};
@@ -302,11 +304,14 @@ feasibility carving::check(const resource_profile& shape) const {
 std::optional<executor_capacity> carving::carve(std::size_t host, const resource_profile& shape) const {
   auto capacity = capacity_of(shape);
   const auto& state = states_[host];
-  if (capacity.cores <= 0 || capacity.cores > state.cores || memory_of(capacity) > state.memory) return std::nullopt;
+  // Who does not say how many takes them all (spec SM-6).
+  if (capacity.cores == 0) capacity.cores = state.cores;
+  if (capacity.cores <= 0 || capacity.cores > state.cores || container_memory(capacity) > state.memory)
+    return std::nullopt;
   const auto& lent = lent_devices_[state.machine];
   for (auto& [name, pool] : capacity.custom) {
     const auto there = hosts_[host].custom.find(name);
-    if (there == hosts_[host].custom.end()) return std::nullopt;
+    if (there == hosts_[host].custom.end() || there->second.counted != pool.counted) return std::nullopt;
     if (there->second.addresses.empty()) {
       if (pool.amount > state.counted.at(name)) return std::nullopt;
       continue;
@@ -334,12 +339,16 @@ std::optional<carved_executor> carving::find_place(const resource_profile& shape
   return best;
 }
 
-/// Custom amounts that lie free on a host and that the shape has no use for.
+/// Custom amounts that lie free on a host and that the shape has no use for. A counted size is one thing, however
+/// large.
 std::int64_t carving::spare_after(std::size_t host, const resource_profile& shape) const {
   std::int64_t spare = 0;
   for (const auto& [name, pool] : hosts_[host].custom) {
     if (shape.executor_amount(name) > 0) continue;
-    if (pool.addresses.empty()) spare += states_[host].counted.at(name);
+    if (pool.addresses.empty()) {
+      const auto free = states_[host].counted.at(name);
+      spare += pool.counted ? std::min<std::int64_t>(free, 1) : free;
+    }
     for (const auto& address : pool.addresses)
       spare += lent_devices_[states_[host].machine].count({name, address}) == 0 ? 1 : 0;
   }
@@ -349,7 +358,7 @@ std::int64_t carving::spare_after(std::size_t host, const resource_profile& shap
 void carving::lend(const carved_executor& executor) {
   auto& state = states_[executor.host];
   state.cores -= executor.capacity.cores;
-  state.memory -= memory_of(executor.capacity);
+  state.memory -= container_memory(executor.capacity);
   for (const auto& [name, pool] : executor.capacity.custom) {
     if (pool.addresses.empty()) state.counted.at(name) -= pool.amount;
     for (const auto& address : pool.addresses) lent_devices_[state.machine].insert({name, address});
@@ -359,7 +368,7 @@ void carving::lend(const carved_executor& executor) {
 void carving::take_back(const carved_executor& executor) {
   auto& state = states_[executor.host];
   state.cores += executor.capacity.cores;
-  state.memory += memory_of(executor.capacity);
+  state.memory += container_memory(executor.capacity);
   for (const auto& [name, pool] : executor.capacity.custom) {
     if (pool.addresses.empty()) state.counted.at(name) += pool.amount;
     for (const auto& address : pool.addresses) lent_devices_[state.machine].erase({name, address});

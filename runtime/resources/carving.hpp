@@ -26,7 +26,7 @@ struct carving_host {
   std::string name;    ///< for messages and for the executor's own host name
   std::string machine; ///< hosts of equal machine share their addresses; empty: a machine of its own
   std::int64_t cores = 0;
-  std::int64_t memory = 0; ///< bytes; memory, memoryOverhead and offHeap of its executors come out of it
+  std::int64_t memory = 0; ///< bytes; the container memory of its executors comes out of it
   std::map<std::string, resource_pool> custom;
 
   bool operator==(const carving_host&) const = default;
@@ -43,7 +43,8 @@ struct carved_executor {
   bool operator==(const carved_executor&) const = default;
 };
 
-/// The hosts and what is lent of them. Shapes are complete, valid profiles; only their executor halves count.
+/// The hosts and what is lent of them. Shapes are complete, valid profiles; only their executor halves count. A shape
+/// without cores takes all that its host has left, at least one.
 class carving {
 public:
   /// `described_by` names what the user would edit, such as `troupe.master = local-cluster[2,4,8g]`.
@@ -100,7 +101,7 @@ private:
   std::vector<std::size_t> enough_on(std::size_t host, const resource_profile& shape,
                                      const std::vector<request_id>& may_go, const std::vector<std::size_t>& order);
   bool may_help(const carved_executor& executor, std::size_t host) const;
-  std::int64_t amount_on_all(const std::string& resource, bool only_free) const;
+  std::int64_t amount_on_all(const std::string& resource, bool counted, bool only_free) const;
   void lend(const carved_executor& executor);
   void take_back(const carved_executor& executor);
 

@@ -39,16 +39,19 @@ result<void> check_form(const std::string& resource, const std::vector<address_s
 
 } // namespace
 
-ledger::ledger(executor_capacity capacity) : capacity_(std::move(capacity)), free_cpus_(share::whole(capacity_.cores)) {
+ledger::ledger(executor_capacity capacity, profile_matching order)
+  : capacity_(std::move(capacity)), order_(order), free_cpus_(share::whole(capacity_.cores)) {
   for (const auto& [name, resource] : capacity_.custom) {
     pool& p = pools_[name];
     p.counted = resource.addresses.empty();
     if (p.counted) p.cells.push_back({{}, share::whole(resource.amount), share::whole(resource.amount)});
     for (const auto& address : resource.addresses) p.cells.push_back({address, one, one});
+    if (order_ == profile_matching::exact)
+      std::sort(p.cells.begin(), p.cells.end(), [](const cell& a, const cell& b) { return a.address < b.address; });
   }
 }
 
-std::vector<address_share> ledger::pool::choose(share part) const {
+std::vector<address_share> ledger::pool::choose(share part, profile_matching order) const {
   std::vector<address_share> chosen;
   if (part.is_whole() && !counted) {
     const auto count = static_cast<std::size_t>(part.ceil());
@@ -59,8 +62,11 @@ std::vector<address_share> ledger::pool::choose(share part) const {
     if (chosen.size() < count) chosen.clear();
   } else {
     const cell* best = nullptr;
-    for (const auto& candidate : cells)
-      if (candidate.free >= part && (best == nullptr || candidate.free < best->free)) best = &candidate;
+    for (const auto& candidate : cells) {
+      if (candidate.free < part || (best != nullptr && candidate.free >= best->free)) continue;
+      best = &candidate;
+      if (order == profile_matching::exact) break; // the first one, however empty
+    }
     if (best != nullptr) chosen.push_back({best->address, part});
   }
   return chosen;
@@ -100,7 +106,7 @@ std::optional<allotment> ledger::choose(const resource_profile& profile) const {
     }
     const auto found = pools_.find(name);
     if (found == pools_.end()) return std::nullopt;
-    auto chosen = found->second.choose(part);
+    auto chosen = found->second.choose(part, order_);
     if (chosen.empty()) return std::nullopt;
     a.resources.emplace(name, std::move(chosen));
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <troupe/runtime/resources/capacity.hpp>
+#include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -37,13 +38,16 @@ struct allotment {
 class ledger {
 public:
   ledger() = default;
+  /// @param order in which `choose` looks at addresses
   /// @pre `capacity` passes `validate`
-  explicit ledger(executor_capacity capacity);
+  explicit ledger(executor_capacity capacity, profile_matching order = profile_matching::compatible);
 
   const executor_capacity& capacity() const noexcept { return capacity_; }
 
-  /// Chooses what a task of `profile` would hold: whole requests take free addresses in order; a fraction takes the
-  /// fullest address that still fits it (best fit, spec AD-12 [T]). Nothing is taken. Empty: does not fit now.
+  /// Chooses what a task of `profile` would hold: whole requests take entirely free addresses, the first ones; a
+  /// fraction takes one address that has as much left: under `compatible` the fullest (best fit, spec AD-12 [T]), in
+  /// the executor's order; under `exact` the first (AD-4), in the order of their texts: `0`, `1`, `10`, `2` (AD-2). All
+  /// that the profile names, or nothing (AD-5, AD-6). Nothing is taken. Empty: does not fit now.
   std::optional<allotment> choose(const resource_profile& profile) const;
 
   /// Takes `a`. Refused, with the clause that fails, when it names an unknown resource or address, splits a fraction
@@ -71,9 +75,9 @@ private:
   };
   struct pool {
     bool counted = false;
-    std::vector<cell> cells; ///< one per address in order; exactly one where counted
+    std::vector<cell> cells; ///< one per address in the order in which they are chosen; exactly one where counted
 
-    std::vector<address_share> choose(share part) const;
+    std::vector<address_share> choose(share part, profile_matching order) const;
     std::int64_t free_slots(share part) const noexcept;
   };
 
@@ -84,6 +88,7 @@ private:
                      share (*limit_of)(const cell&)) const;
 
   executor_capacity capacity_;
+  profile_matching order_ = profile_matching::compatible;
   share free_cpus_;
   std::map<std::string, pool, std::less<>> pools_;
 };

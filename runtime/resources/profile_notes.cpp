@@ -13,7 +13,7 @@ struct slip {
 };
 
 // Spellings of people who come from other systems. What Troupe knows itself is in neither list.
-constexpr std::array<slip, 15> executor_slips{{
+constexpr std::array<slip, 17> executor_slips{{
     {"cpu", resource_names::cores},
     {"core", resource_names::cores},
     {"cores", resource_names::cores},
@@ -27,6 +27,8 @@ constexpr std::array<slip, 15> executor_slips{{
     {"memoverhead", resource_names::memory_overhead},
     {"offheap", resource_names::off_heap},
     {"offheapmemory", resource_names::off_heap},
+    {"pyspark", resource_names::pyspark_memory},
+    {"pysparkmemory", resource_names::pyspark_memory},
     {"gpus", resource_names::gpu},
     {"gpu", resource_names::gpu},
 }};
@@ -61,7 +63,11 @@ void note_slip(const std::array<slip, N>& slips, std::string_view side, std::str
 } // namespace
 
 std::string to_string(const idle_amount& idle) {
-  return to_string(idle.idle) + " of " + to_string(idle.total) + " " + idle.resource + " stay idle";
+  return to_string(idle, idle.idle) + " of " + to_string(idle, idle.total) + " " + idle.resource + " stay idle";
+}
+
+std::string to_string(const idle_amount& idle, share amount) {
+  return idle.counted ? amount_to_string(amount.ceil(), true) : to_string(amount);
 }
 
 std::vector<idle_amount> idle_amounts_of(const resource_profile& profile) {
@@ -71,7 +77,7 @@ std::vector<idle_amount> idle_amounts_of(const resource_profile& profile) {
     const share total = share::whole(amount);
     const share rest{total.units - count.slots * part.units}; // slots fit, so the product is at most the total
     // Rounding a share down loses less than one unit, so that much per slot is no waste.
-    if (rest.units > count.slots) idle.push_back({std::string{name}, total, rest});
+    if (rest.units > count.slots) idle.push_back({std::string{name}, total, rest, profile.is_counted(name)});
   };
   if (const auto cpus = profile.task_amount(resource_names::cpus); !cpus.is_zero())
     add(resource_names::cores, profile.executor_amount(resource_names::cores), cpus);
@@ -86,7 +92,8 @@ std::vector<std::string> suspicions_about(const resource_profile& profile) {
     if (is_builtin_executor_resource(name)) continue;
     note_slip(executor_slips, "executor", name, notes);
     if (profile.task.count(name) == 0)
-      notes.push_back("executor resource " + name + " " + std::to_string(request.amount) +
+      notes.push_back("executor resource " + name + " " +
+                      executor_amount_to_string(name, request.amount, request.counted) +
                       " is taken by no task of the profile");
   }
   for (const auto& [name, amount] : profile.task) note_slip(task_slips, "task", name, notes);

@@ -14,12 +14,15 @@ namespace troupe {
 struct idle_amount {
   std::string resource; ///< `cores` or a custom name
   share total;
-  share idle; ///< more than zero
+  share idle;           ///< more than zero
+  bool counted = false; ///< both are sizes
 
   auto operator<=>(const idle_amount&) const = default;
 };
-/// `4 of 16 cores stay idle`.
+/// `4 of 16 cores stay idle`, `8g of 40g gpu-memory stay idle`.
 std::string to_string(const idle_amount& idle);
+/// One of its two amounts for people.
+std::string to_string(const idle_amount& idle, share amount);
 
 /// Idle amounts of an executor that is exactly `profile`, `cores` first, then by name: exact, remainders of addresses
 /// included, what rounding `1/n` down leaves over excluded. Custom resources that no task takes are not listed.

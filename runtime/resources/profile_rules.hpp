@@ -18,6 +18,12 @@ enum class support_matrix : std::uint8_t { all, spark };
 /// The kinds of masters that the rules tell apart.
 enum class master_kind : std::uint8_t { local, local_cluster, node_agents, yarn, kubernetes };
 
+/// What happens where the datasets of one stage carry different profiles (`troupe.scheduler.profile-change`).
+enum class profile_change : std::uint8_t {
+  error = 0, ///< the job is refused
+  merge = 1, ///< the stage gets the larger amount of each
+};
+
 /// What the rules depend on, fixed for a session.
 struct profile_rules {
   profile_matching matching = profile_matching::compatible;

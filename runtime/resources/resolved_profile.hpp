@@ -11,6 +11,9 @@ struct resolved_profile {
   profile_id profile;
   shape_id shape;           ///< of its executor half
   resource_profile content; ///< complete
+  /// Its tasks run wherever they fit, whatever the executor was started for: a task-only profile under `exact` where
+  /// nothing is allocated dynamically (spec MP-8).
+  bool any_executor = false;
   bool operator==(const resolved_profile&) const = default;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
 #include <troupe/runtime/resources/quote.hpp>
@@ -13,15 +12,16 @@ namespace {
 
 using detail::quote;
 
-constexpr std::array<std::string_view, 4> builtin_executor_names{
-    resource_names::cores, resource_names::memory, resource_names::memory_overhead, resource_names::off_heap};
+constexpr std::array<std::string_view, 5> builtin_executor_names{
+    resource_names::cores, resource_names::memory, resource_names::memory_overhead, resource_names::off_heap,
+    resource_names::pyspark_memory};
 
 bool is_memory(std::string_view name) noexcept {
   return name != resource_names::cores && is_builtin_executor_resource(name);
 }
 
-std::string executor_text(std::string_view name, std::int64_t amount) {
-  return std::string{name} + " " + (is_memory(name) ? memory_to_string(amount) : std::to_string(amount));
+std::string executor_text(std::string_view name, const executor_request& request) {
+  return std::string{name} + " " + executor_amount_to_string(name, request.amount, request.counted);
 }
 
 error broken(std::string message) { return make_error(ec::invalid_profile, std::move(message)); }
@@ -32,6 +32,19 @@ bool is_one_line(std::string_view text) noexcept {
                                              [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+/// What goes with a counted size, and what does not.
+result<void> check_counted(const std::string& name, const executor_request& request) {
+  if (!request.counted) return {};
+  if (is_builtin_executor_resource(name))
+    return broken("executor resource " + name + ": " + executor_amount_to_string(name, request.amount, true) +
+                  " is marked as a counted size, which only custom resources are");
+  if (request.discovery_script.empty() && request.vendor.empty()) return {};
+  return broken("executor resource " + executor_text(name, request) +
+                ": a size is counted and has no addresses, so nothing is discovered; leave out the " +
+                (request.discovery_script.empty() ? "vendor" : "discovery script") +
+                ", or write how many there are, without a unit");
+}
+
 result<void> check_executor_half(const resource_profile& profile) {
   std::int64_t memory_left = std::numeric_limits<std::int64_t>::max();
   for (const auto& [name, request] : profile.executor) {
@@ -39,17 +52,20 @@ result<void> check_executor_half(const resource_profile& profile) {
       return broken("executor resource " + quote(name) + ": " + std::string{resource_name_grammar});
     if (name == resource_names::cpus)
       return broken("executor resource cpus: executors have cores, only tasks take cpus; write cores");
-    if (request.amount <= 0)
+    const bool says_none = name == resource_names::off_heap && request.amount == 0; // as in Spark's own (DF-5)
+    if (request.amount <= 0 && !says_none)
       return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
                     " must be more than zero; leave the resource out instead");
     if (is_memory(name)) {
       if (request.amount > memory_left)
         return broken("executor resource " + name + ": the memory amounts of the profile add up to more than 2^63 - 1");
       memory_left -= request.amount;
-    } else if (request.amount > share::max_whole) {
+    } else if (!request.counted && request.amount > largest_count) {
       return broken("executor resource " + name + ": amount " + std::to_string(request.amount) +
-                    " is above 9000000, the largest amount");
+                    " is above 9000000, the largest count" +
+                    (name == resource_names::cores ? "" : "; write a size with its unit, such as 40g"));
     }
+    if (auto ok = check_counted(name, request); !ok) return ok;
     if (!is_one_line(request.discovery_script) || !is_one_line(request.vendor))
       return broken("executor resource " + name +
                     ": discovery script and vendor must be single lines of at most 4096 bytes");
@@ -65,33 +81,68 @@ result<void> check_task_half(const resource_profile& profile) {
       return broken("task resource " + name + ": this belongs to executors; tasks take cpus and custom resources");
     if (amount.units <= 0)
       return broken("task resource " + name + ": amount " + to_string(amount) + " must be more than zero");
-    if (amount > share::whole(share::max_whole))
-      return broken("task resource " + name + ": amount " + to_string(amount) +
-                    " is above 9000000, the largest amount");
+    const auto largest = name == resource_names::cpus ? largest_count : share::max_whole;
+    if (amount > share::whole(largest))
+      return broken("task resource " + name + ": amount " + to_string(amount) + " is above " + std::to_string(largest) +
+                    ", the largest amount");
     if (name != resource_names::cpus && amount > share::whole(1) && !amount.is_whole())
       return broken("task resource " + name + ": amount " + to_string(amount) +
-                    " must be either at most 1 or a whole number");
+                    " must be either <= 1.0, or a whole number");
   }
   return {};
 }
 
-/// Whether one task fits an executor of this very profile. What a half leaves to the defaults is not checked here.
+/// Whether a task's amount of a custom resource is of the executor clause's kind and within it.
+result<void> check_custom_fit(const resource_profile& profile, const std::string& name,
+                              const executor_request& request) {
+  const share amount = profile.task_amount(name);
+  if (request.counted && !amount.is_whole())
+    return broken("task resource " + name + ": amount " + to_string(amount) + " is a fraction, but executors have " +
+                  executor_text(name, request) +
+                  ", a size that is counted and has no addresses to share; write a size such as 10g");
+  if (amount.ceil() <= request.amount) return {};
+  const auto one_task = request.counted ? task_amount_to_string(profile, name) : to_decimal(amount);
+  return broken("The executor resource: " + name +
+                ", amount: " + (request.counted ? memory_to_string(request.amount) : std::to_string(request.amount)) +
+                " needs to be >= what one task takes of it: " + one_task +
+                (!request.counted && amount > share::whole(largest_count)
+                     ? "; if that is a size, write the executor's amount as one too, such as 40g"
+                     : "; give the executor more of it, or the task less"));
+}
+
+/// Whether one task fits an executor of this very profile. What a half leaves to the defaults is not checked here. The
+/// texts begin with Spark's words (spec SL-3, SL-5, SL-6), which people search for.
 result<void> check_fit(const resource_profile& profile) {
   if (profile.is_task_only()) return {};
   std::string lacking;
   for (const auto& [name, amount] : profile.task) {
-    const bool is_cpus = name == resource_names::cpus;
-    const std::string clause{is_cpus ? resource_names::cores : std::string_view{name}};
-    if (profile.executor.count(clause) == 0) {
-      if (!is_cpus) lacking += (lacking.empty() ? "" : ", ") + name;
-    } else if (amount.ceil() > profile.executor_amount(clause)) {
-      return broken("task resource " + name + ": a task needs " + to_string(amount) + " but an executor has only " +
-                    executor_text(clause, profile.executor_amount(clause)));
+    if (name == resource_names::cpus) {
+      const auto cores = profile.executor.find(std::string{resource_names::cores});
+      if (cores != profile.executor.end() && amount.ceil() > cores->second.amount)
+        return broken("The number of cores per executor (=" + std::to_string(cores->second.amount) +
+                      ") has to be >= the cpus of one task (=" + to_string(amount) +
+                      "): give the executor more cores, or the task fewer cpus");
+    } else if (const auto clause = profile.executor.find(name); clause == profile.executor.end()) {
+      lacking += (lacking.empty() ? "" : ", ") + name;
+    } else if (auto ok = check_custom_fit(profile, name, clause->second); !ok) {
+      return ok;
     }
   }
   if (!lacking.empty())
-    return broken("task resource " + lacking + ": the executor half of the profile has none; add it there");
+    return broken("No executor resource configs were specified for " + lacking +
+                  ", which tasks of the profile take: add it to the executor half");
   return {};
+}
+
+/// Replaces what `whole` has of the default profile's overhead, which was computed too, unless `written` gives its own.
+void add_overhead(resource_profile& whole, const resource_profile& written, const resource_profile& defaults,
+                  const overhead_rule& rule) {
+  const std::string name{resource_names::memory_overhead};
+  if (!rule.is_active() || written.executor.contains(name)) return;
+  const auto bytes = overhead_of(rule, whole.executor_amount(resource_names::memory),
+                                 defaults.executor_amount(resource_names::memory));
+  whole.executor.erase(name);
+  if (bytes > 0) whole.executor[name].amount = bytes;
 }
 
 } // namespace
@@ -109,63 +160,6 @@ bool is_valid_resource_name(std::string_view name) noexcept {
                      [&](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-' || c == '/'; });
 }
 
-executor_resource_requests& executor_resource_requests::cores(std::int64_t count) {
-  return resource(std::string{resource_names::cores}, count);
-}
-
-executor_resource_requests& executor_resource_requests::memory(std::string_view size) {
-  return sized(resource_names::memory, size);
-}
-
-executor_resource_requests& executor_resource_requests::memory_overhead(std::string_view size) {
-  return sized(resource_names::memory_overhead, size);
-}
-
-executor_resource_requests& executor_resource_requests::off_heap(std::string_view size) {
-  return sized(resource_names::off_heap, size);
-}
-
-executor_resource_requests& executor_resource_requests::resource(std::string name, std::int64_t amount,
-                                                                 std::string discovery_script, std::string vendor) {
-  requests_[std::move(name)] = {amount, std::move(discovery_script), std::move(vendor)};
-  return *this;
-}
-
-executor_resource_requests& executor_resource_requests::sized(std::string_view name, std::string_view size) {
-  const auto bytes = parse_memory(size);
-  if (bytes)
-    resource(std::string{name}, *bytes);
-  else
-    errors_.push_back(broken("executor resource " + std::string{name} + ": " + bytes.error().message));
-  return *this;
-}
-
-task_resource_requests& task_resource_requests::cpus(std::int64_t count) {
-  return resource(std::string{resource_names::cpus}, count);
-}
-
-task_resource_requests& task_resource_requests::cpus(std::string_view amount) {
-  return resource(std::string{resource_names::cpus}, amount);
-}
-
-task_resource_requests& task_resource_requests::resource(std::string name, std::int64_t amount) {
-  if (amount >= 0 && amount <= share::max_whole) return put(std::move(name), share::whole(amount));
-  return put(std::move(name), make_error(ec::invalid_argument, "amount " + std::to_string(amount) +
-                                                                   " must be a whole number from 1 to 9000000"));
-}
-
-task_resource_requests& task_resource_requests::resource(std::string name, std::string_view amount) {
-  return put(std::move(name), parse_share(amount));
-}
-
-task_resource_requests& task_resource_requests::put(std::string name, result<share> amount) {
-  if (amount)
-    requests_[std::move(name)] = *amount;
-  else
-    errors_.push_back(broken("task resource " + name + ": " + amount.error().message));
-  return *this;
-}
-
 std::int64_t resource_profile::executor_amount(std::string_view name) const noexcept {
   for (const auto& [key, request] : executor)
     if (key == name) return request.amount;
@@ -178,53 +172,44 @@ share resource_profile::task_amount(std::string_view name) const noexcept {
   return {};
 }
 
+bool resource_profile::is_counted(std::string_view name) const noexcept {
+  for (const auto& [key, request] : executor)
+    if (key == name) return request.counted;
+  return false;
+}
+
+std::string executor_amount_to_string(std::string_view name, std::int64_t amount, bool counted) {
+  return amount_to_string(amount, counted || is_memory(name));
+}
+
+std::string task_amount_to_string(const resource_profile& profile, std::string_view name) {
+  const share amount = profile.task_amount(name);
+  const bool is_clause = profile.executor.contains(std::string{name});
+  const bool is_size = is_clause ? profile.is_counted(name) : amount > share::whole(largest_count);
+  return is_size && amount.is_whole() ? amount_to_string(amount.ceil(), true) : to_string(amount);
+}
+
 std::string to_string(const resource_profile& profile) {
   std::string executor;
-  const auto add_executor = [&](std::string_view name, std::int64_t amount) {
-    executor += (executor.empty() ? "executor: " : ", ") + executor_text(name, amount);
+  const auto add_executor = [&](std::string_view name, const executor_request& request) {
+    executor += (executor.empty() ? "executor: " : ", ") + executor_text(name, request);
   };
   for (const auto name : builtin_executor_names)
     if (const auto found = profile.executor.find(std::string{name}); found != profile.executor.end())
-      add_executor(name, found->second.amount);
+      add_executor(name, found->second);
   for (const auto& [name, request] : profile.executor)
-    if (!is_builtin_executor_resource(name)) add_executor(name, request.amount);
+    if (!is_builtin_executor_resource(name)) add_executor(name, request);
 
   std::string task;
-  const auto add_task = [&](std::string_view name, share amount) {
-    task += (task.empty() ? "task: " : ", ") + std::string{name} + " " + to_string(amount);
+  const auto add_task = [&](std::string_view name) {
+    task += (task.empty() ? "task: " : ", ") + std::string{name} + " " + task_amount_to_string(profile, name);
   };
-  if (const auto found = profile.task.find(std::string{resource_names::cpus}); found != profile.task.end())
-    add_task(found->first, found->second);
+  if (profile.task.contains(std::string{resource_names::cpus})) add_task(resource_names::cpus);
   for (const auto& [name, amount] : profile.task)
-    if (name != resource_names::cpus) add_task(name, amount);
+    if (name != resource_names::cpus) add_task(name);
 
   if (executor.empty() && task.empty()) return "default";
   return executor + (executor.empty() || task.empty() ? "" : "; ") + task;
-}
-
-resource_profile_builder& resource_profile_builder::require(const executor_resource_requests& requests) {
-  for (const auto& [name, request] : requests.requests()) executor_[name] = request;
-  errors_.insert(errors_.end(), requests.errors().begin(), requests.errors().end());
-  return *this;
-}
-
-resource_profile_builder& resource_profile_builder::require(const task_resource_requests& requests) {
-  for (const auto& [name, amount] : requests.requests()) task_[name] = amount;
-  errors_.insert(errors_.end(), requests.errors().begin(), requests.errors().end());
-  return *this;
-}
-
-result<resource_profile> resource_profile_builder::try_build() const {
-  if (!errors_.empty()) return errors_.front();
-  resource_profile profile{executor_, task_};
-  if (auto ok = validate(profile); !ok) return ok.error();
-  return profile;
-}
-
-resource_profile resource_profile_builder::build() const {
-  auto profile = try_build();
-  if (!profile) throw std::invalid_argument(profile.error().message);
-  return *std::move(profile);
 }
 
 result<void> validate(const resource_profile& profile) {
@@ -233,7 +218,8 @@ result<void> validate(const resource_profile& profile) {
   return check_fit(profile);
 }
 
-resource_profile complete(const resource_profile& profile, const resource_profile& defaults) {
+resource_profile complete(const resource_profile& profile, const resource_profile& defaults,
+                          const overhead_rule& overhead) {
   if (profile == resource_profile{}) return defaults;
   resource_profile whole = profile;
   if (profile.is_task_only()) {
@@ -241,10 +227,21 @@ resource_profile complete(const resource_profile& profile, const resource_profil
   } else {
     for (const auto& [name, request] : defaults.executor)
       if (is_builtin_executor_resource(name)) whole.executor.emplace(name, request);
+    add_overhead(whole, profile, defaults, overhead);
   }
   if (const auto cpus = defaults.task.find(std::string{resource_names::cpus}); cpus != defaults.task.end())
     whole.task.insert(*cpus);
   return whole;
+}
+
+result<void> check_merge(const resource_profile& a, const resource_profile& b) {
+  for (const auto& [name, request] : a.executor) {
+    const auto other = b.executor.find(name);
+    if (other == b.executor.end() || other->second.counted == request.counted) continue;
+    return broken("executor resource " + name + ": one of the two has " + executor_text(name, request) +
+                  ", the other " + executor_text(name, other->second) + ": a size and a number cannot be compared");
+  }
+  return {};
 }
 
 resource_profile merge(const resource_profile& a, const resource_profile& b) {

@@ -8,9 +8,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <troupe/runtime/resources/amount.hpp>
+#include <troupe/runtime/resources/overhead.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -21,11 +23,12 @@ inline constexpr std::string_view cores = "cores";                    ///< count
 inline constexpr std::string_view memory = "memory";                  ///< bytes
 inline constexpr std::string_view memory_overhead = "memoryOverhead"; ///< bytes
 inline constexpr std::string_view off_heap = "offHeap";               ///< bytes
+inline constexpr std::string_view pyspark_memory = "pyspark.memory";  ///< bytes; Spark's name, for other interpreters
 inline constexpr std::string_view cpus = "cpus";                      ///< task side, share of cores
 inline constexpr std::string_view gpu = "gpu";                        ///< an ordinary custom name with its own variable
 } // namespace resource_names
 
-/// True for cores, memory, memoryOverhead and offHeap.
+/// True for cores, memory, memoryOverhead, offHeap and pyspark.memory (spec DM-2).
 bool is_builtin_executor_resource(std::string_view name) noexcept;
 
 /// Whether a resource may be called so: 1 to 128 letters, digits and `. _ - /`, the first a letter or digit. Names end
@@ -35,55 +38,16 @@ bool is_valid_resource_name(std::string_view name) noexcept;
 inline constexpr std::string_view resource_name_grammar =
     "a resource name has 1 to 128 letters, digits and . _ - /, and begins with a letter or digit";
 
-/// One clause of the executor half.
+/// One clause of the executor half (spec DM-1). A *counted* one is a custom resource whose amount is a size, such as
+/// `gpu-memory 40g`: it has no addresses and is never looked for; an executor owns exactly that amount, and tasks take
+/// whole bytes of it.
 struct executor_request {
-  std::int64_t amount = 0;      ///< count, or bytes for the memory names
+  std::int64_t amount = 0;      ///< count, or bytes for the memory names and where `counted`
   std::string discovery_script; ///< program that prints the addresses as JSON; empty: configured elsewhere
   std::string vendor;           ///< meaningful on Kubernetes only
+  bool counted = false;         ///< of a custom resource: a size
 
   auto operator<=>(const executor_request&) const = default;
-};
-
-/// What an executor must have. A later call for one name replaces the earlier one. Amounts are checked by
-/// `resource_profile_builder::build`; texts that do not parse are remembered and reported there too.
-class executor_resource_requests {
-public:
-  executor_resource_requests& cores(std::int64_t count);
-  executor_resource_requests& memory(std::string_view size); ///< `"1g"`; see parse_memory
-  executor_resource_requests& memory_overhead(std::string_view size);
-  executor_resource_requests& off_heap(std::string_view size);
-  executor_resource_requests& resource(std::string name, std::int64_t amount, std::string discovery_script = {},
-                                       std::string vendor = {});
-
-  const std::map<std::string, executor_request>& requests() const noexcept { return requests_; }
-  const std::vector<error>& errors() const noexcept { return errors_; }
-
-private:
-  executor_resource_requests& sized(std::string_view name, std::string_view size);
-
-  std::map<std::string, executor_request> requests_;
-  std::vector<error> errors_;
-};
-
-/// What one task takes. A later call for one name replaces the earlier one.
-class task_resource_requests {
-public:
-  task_resource_requests& cpus(std::int64_t count);
-  task_resource_requests& cpus(std::string_view amount); ///< `"0.5"`, `"1/3"`
-  task_resource_requests& resource(std::string name, std::int64_t amount);
-  task_resource_requests& resource(std::string name, std::string_view amount); ///< `"0.5"`, `"1/3"`, `"2"`
-  task_resource_requests& resource(std::string name, const char* amount) {
-    return resource(std::move(name), std::string_view{amount});
-  }
-
-  const std::map<std::string, share>& requests() const noexcept { return requests_; }
-  const std::vector<error>& errors() const noexcept { return errors_; }
-
-private:
-  task_resource_requests& put(std::string name, result<share> amount);
-
-  std::map<std::string, share> requests_;
-  std::vector<error> errors_;
 };
 
 /// An executor half and a task half. A profile without an executor half is *task-only*: it takes the executor half of
@@ -91,50 +55,50 @@ private:
 struct resource_profile {
   std::map<std::string, executor_request> executor;
   std::map<std::string, share> task;
+  /// Which call of `resource_profile_builder::build`, or which entry of a file, made it: unique in its process; 0:
+  /// none. Copies share it. No part of the content; only policy `exact` looks at it (spec DM-16, MG-2).
+  std::uint64_t build = 0;
 
-  auto operator<=>(const resource_profile&) const = default;
+  bool operator==(const resource_profile& other) const { return executor == other.executor && task == other.task; }
+  auto operator<=>(const resource_profile& other) const {
+    return std::tie(executor, task) <=> std::tie(other.executor, other.task);
+  }
   bool is_task_only() const noexcept { return executor.empty(); }
 
   /// Amount of one executor clause, 0 where it is absent.
   std::int64_t executor_amount(std::string_view name) const noexcept;
   /// What one task takes of `name`, zero where it is absent.
   share task_amount(std::string_view name) const noexcept;
+  /// Whether the executor clause `name` is a counted size.
+  bool is_counted(std::string_view name) const noexcept;
 };
+
+/// An amount of an executor resource for people: `2`, and `4g` for memory and counted sizes.
+std::string executor_amount_to_string(std::string_view name, std::int64_t amount, bool counted);
+
+/// What one task of `profile` takes of `name`, for people: a size where its executors count one. Without that clause
+/// only a size can be above `largest_count`.
+std::string task_amount_to_string(const resource_profile& profile, std::string_view name);
 
 /// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`.
 std::string to_string(const resource_profile& profile);
 
-/// Collects requests and builds profiles from them. Stays usable after `build`.
-class resource_profile_builder {
-public:
-  resource_profile_builder& require(const executor_resource_requests& requests);
-  resource_profile_builder& require(const task_resource_requests& requests);
-
-  /// The profile, or the first rule that it breaks: a bad name; an amount that did not parse, is not positive,
-  /// overflows, or lies above 1 without being whole (custom task amounts); `cpus` on the executor side or a built-in
-  /// executor name on the task side; a custom task resource that the executor half lacks; a task that needs more than
-  /// an executor of this very profile has. A profile with nothing in it passes: it stands for the default one.
-  result<resource_profile> try_build() const;
-  /// The same; throws std::invalid_argument with the error's message.
-  resource_profile build() const;
-
-private:
-  std::map<std::string, executor_request> executor_;
-  std::map<std::string, share> task_;
-  std::vector<error> errors_;
-};
-
 /// Checks a profile that came from outside (a file, the wire) by the rules of `try_build`.
 result<void> validate(const resource_profile& profile);
 
-/// `profile` with the parts that it leaves out taken from `defaults`: cores, memory, memoryOverhead and offHeap one by
-/// one; the task's cpus; the whole executor half, custom resources included, where `profile` is task-only. A profile
-/// with nothing in it becomes `defaults`. The result may break a rule that `profile` alone did not (a task that needs
+/// `profile` with the parts that it leaves out taken from `defaults`: cores and the memory names one by one; the task's
+/// cpus; the whole executor half, custom resources included, where `profile` is task-only. A memoryOverhead that is
+/// left out follows `overhead`, where that is active. A profile with nothing in it becomes `defaults`. The result may
+/// break a rule that `profile` alone did not (a task that needs
 /// more cpus than the default has cores): `validate` it.
-resource_profile complete(const resource_profile& profile, const resource_profile& defaults);
+resource_profile complete(const resource_profile& profile, const resource_profile& defaults,
+                          const overhead_rule& overhead = {});
+
+/// Error when the two cannot be merged: one counts a resource as a size and the other does not.
+result<void> check_merge(const resource_profile& a, const resource_profile& b);
 
 /// Element by element the larger amount (`troupe.scheduler.profile-change = merge`; spec MG-*). Discovery script and
-/// vendor come from the larger clause, from `a` on a tie.
+/// vendor come from the larger clause, from `a` on a tie. @pre the two pass `check_merge`
 resource_profile merge(const resource_profile& a, const resource_profile& b);
 
 } // namespace troupe

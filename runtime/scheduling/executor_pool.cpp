@@ -73,7 +73,7 @@ executor_index executor_pool::add(executor_info info, time_point now) {
     vacant_.pop_back();
   }
   auto record = std::make_unique<executor_record>();
-  record->book = ledger{info.capacity};
+  record->book = ledger{info.capacity, matching_};
   record->idle_since = now;
   record->info = std::move(info);
   by_id_.emplace(record->info.executor, e);
@@ -118,9 +118,16 @@ void executor_pool::drain(executor_index executor) {
   }
 }
 
+/// Spec MP-8. `exact` goes by the shape alone, whatever its content. Only an executor that was started for no shape is
+/// there for every profile with its executor half.
+bool executor_pool::was_started_for(const executor_record& e, const demand& d) const {
+  if (matching_ == profile_matching::compatible || d.any_executor) return true;
+  return e.info.shape ? e.info.shape == d.shape : e.info.profile.executor == d.content->executor;
+}
+
 bool executor_pool::can_serve(const executor_record& e, const demand& d) const {
   if (!d.build_id.empty() && (!e.info.native || e.info.build_id != d.build_id)) return false;
-  if (matching_ == profile_matching::exact && e.info.profile != *d.content) return false;
+  if (!was_started_for(e, d)) return false;
   return troupe::satisfies(e.info.capacity, *d.content);
 }
 
@@ -133,10 +140,11 @@ bool executor_pool::has_room_on(executor_index executor, demand_index d) const {
 }
 
 std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d) const {
-  // Scarce things first: an executor with a GPU is the last choice for a task that asks for none.
+  // Scarce things first: an executor with a GPU is the last choice for a task that asks for none. A counted size is one
+  // thing, however large.
   std::int64_t excess = 0;
   for (const auto& [name, pool] : e.info.capacity.custom)
-    if (!d.content->task.contains(name)) excess += pool.amount;
+    if (!d.content->task.contains(name)) excess += pool.counted ? 1 : pool.amount;
   return excess;
 }
 
@@ -175,6 +183,15 @@ lease_record* executor_pool::grant(demand_index d) {
   auto& record = demands_[d];
   if (record.room.empty()) return nullptr;
   return grant_on(record.room.begin()->executor, d);
+}
+
+std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t most) const {
+  std::vector<executor_index> best;
+  for (const auto& key : demands_[d].room) {
+    if (best.size() == most) break;
+    best.push_back(key.executor);
+  }
+  return best;
 }
 
 lease_record* executor_pool::grant_on(executor_index executor, demand_index d) {
@@ -301,8 +318,10 @@ std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_ind
       candidate.other = "was started from another build of the program";
     else if (record.barred.contains(d))
       candidate.other = "refused it as a program of another build";
-    else if (matching_ == profile_matching::exact && record.info.profile != *what.content)
-      candidate.other = "was started for another profile (troupe.scheduler.profile-matching = exact)";
+    else if (!was_started_for(record, what))
+      candidate.other = std::string{"was started for another profile"} +
+                        (candidate.lacks.empty() ? ", though a large enough one" : "") +
+                        " (troupe.scheduler.profile-matching = exact)";
     const auto weight = [](const nearest_executor& n) { return n.lacks.size() + (n.other.empty() ? 0 : 1); };
     if (!best || weight(candidate) < weight(*best)) best = std::move(candidate);
   }

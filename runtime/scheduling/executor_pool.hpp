@@ -30,8 +30,9 @@ using demand_index = std::uint32_t;
 struct demand {
   profile_id profile;
   shape_id shape;
-  std::shared_ptr<const resource_profile> content; ///< complete
+  std::shared_ptr<const resource_profile> content; ///< complete; its task half alone where `any_executor`
   std::string build_id;
+  bool any_executor = false; ///< `exact`: whatever an executor was started for (see `resolved_profile`)
 };
 
 /// Consecutive partitions of one stage that were handed out under one lease and have not ended.
@@ -107,6 +108,8 @@ public:
   /// Takes a slot for `d` on the best executor that has one: fewest resources that the task does not ask for, then
   /// fewest leases, then lowest id. Null: none has room.
   lease_record* grant(demand_index d);
+  /// Executors on which `grant` would take a slot, the best ones, in that order.
+  std::vector<executor_index> with_room(demand_index d, std::size_t most) const;
   /// The same on one executor.
   lease_record* grant_on(executor_index executor, demand_index d);
   /// Gives the lease's resources back and forgets it.
@@ -169,6 +172,7 @@ private:
     std::set<lease_id> leases;
   };
 
+  bool was_started_for(const executor_record& e, const demand& d) const;
   bool can_serve(const executor_record& e, const demand& d) const;
   bool has_slot(executor_index executor, demand_index d) const;
   std::int64_t excess_of(const executor_record& e, const demand& d) const;

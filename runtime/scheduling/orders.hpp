@@ -20,7 +20,9 @@ namespace troupe {
 /// Leave to run tasks of one profile on the named addresses, one after another (DESIGN section 3).
 struct lease_grant {
   lease_id lease;
-  std::shared_ptr<const resource_profile> profile; ///< complete; its task half is what `holding` must match
+  /// What the executor must satisfy; the task half is what `holding` must match. Complete, or the task half alone where
+  /// the tasks run on any executor.
+  std::shared_ptr<const resource_profile> profile;
   allotment holding;
 
   bool operator==(const lease_grant& other) const {

@@ -106,7 +106,11 @@ struct executor_info {
   executor_id executor; ///< as assigned; 0 in the registration
   incarnation epoch = 0;
   request_id request; ///< the allocator's request that started it; 0: started by hand
-  std::string host;   ///< name of the machine, for people and locality
+  /// The shape that the allocator asked for it as; 0: it was started for no particular one (see
+  /// `executor_order::identity`). Taken on trust from who has proved the secret and names a request: like its capacity
+  /// it only decides which tasks come here, and the ledger checks each of them.
+  shape_id shape;
+  std::string host; ///< name of the machine, for people and locality
   std::uint32_t pid = 0;
   resource_profile profile;   ///< what it was started for
   executor_capacity capacity; ///< what it owns, with addresses

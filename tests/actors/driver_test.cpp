@@ -50,6 +50,15 @@ TEST_F(driver, admits_an_executor_that_knows_the_secret) {
       << "ids are never reused";
 }
 
+TEST_F(driver, keeps_the_shape_of_an_executor_that_was_asked_for) {
+  info.shape = shape_id{3};
+  ASSERT_FALSE(admit().failed);
+  EXPECT_EQ(status_of(world, front).executors.at(0).info.shape, shape_id{}) << "nobody asked for it";
+  info.request = request_id{9};
+  ASSERT_FALSE(admit_executor(world, front, *secret, info, spawn_listening_executor(world, heard)).failed);
+  EXPECT_EQ(status_of(world, front).executors.at(1).info.shape, shape_id{3});
+}
+
 TEST_F(driver, refuses_another_secret) {
   const auto stranger = admit_executor(world, front, session_secret::generate(), info, peer);
   EXPECT_EQ(stranger.failed.code, ec::unauthenticated);

@@ -176,7 +176,21 @@ TEST(allocation, what_the_only_executors_do_not_satisfy_is_infeasible) {
   options.exact_matching = true;
   const allocation_policy exact{options};
   EXPECT_TRUE(exact.check(wide, of_backend).feasible);
+  EXPECT_TRUE(exact.check({{77}, wide.profile}, of_backend).feasible) << "of another build, with the same content";
   EXPECT_FALSE(exact.check(plain, of_backend).feasible);
+}
+
+TEST(allocation, executors_register_as_the_shape_that_was_wanted_and_fixed_ones_as_none) {
+  allocation_policy::options options;
+  options.fixed = {{wide, 1}};
+  cluster c{options};
+  c.policy.on_start(c.now, c.room_function(), c.out);
+  c.waiting(gpu, 1).load();
+  const auto orders = c.wanted();
+  ASSERT_THAT(orders, SizeIs(2));
+  EXPECT_EQ(orders[0].shape, wide);
+  EXPECT_EQ(orders[0].identity(), shape_id{}) << "the file names a content and no profile";
+  EXPECT_EQ(orders[1].identity(), gpu.shape);
 }
 
 TEST(allocation, failed_launches_are_reported_and_tried_again_more_and_more_slowly) {

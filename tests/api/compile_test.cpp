@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/api/session.hpp>
 
 #include "inline_runner.hpp"
@@ -106,38 +107,34 @@ TEST_F(compiled_jobs, a_profile_covers_its_stage_and_no_other) {
   EXPECT_EQ(last().profiles[0], resource_profile{}) << "0 is the default one";
 }
 
-TEST_F(compiled_jobs, the_last_profile_of_a_dataset_wins_and_equal_ones_are_one) {
+TEST_F(compiled_jobs, the_last_profile_of_a_dataset_wins) {
   pairs().with_resources(cpus(2)).with_resources(cpus(3)).count();
   EXPECT_EQ(profile_of(0), cpus(3));
+  EXPECT_EQ(last().profiles.size(), 2u) << "the other one is not part of the job";
+}
+
+TEST_F(compiled_jobs, profiles_that_meet_in_one_stage_travel_with_the_datasets_that_carry_them) {
+  const auto two = cpus(2);
+  pairs().with_resources(two).named("readers").filter([](const auto&) { return true; }).with_resources(cpus(3)).count();
+  const auto& stage = last().stages[0];
+  ASSERT_EQ(stage.carried.size(), 2u);
+  EXPECT_EQ(last().profiles[stage.carried[0].profile], cpus(2));
+  EXPECT_EQ(stage.carried[0].dataset, "readers");
+  EXPECT_EQ(last().profiles[stage.carried[1].profile], cpus(3));
+  EXPECT_EQ(stage.carried[1].dataset, "filter");
+  EXPECT_EQ(last().on_profile_change, troupe::profile_change::error);
+
+  pairs().with_resources(two).filter([](const auto&) { return true; }).with_resources(two).count();
+  EXPECT_TRUE(last().stages[0].carried.empty()) << "one profile on two datasets";
+  EXPECT_EQ(last().profiles.size(), 2u);
   pairs().with_resources(cpus(2)).filter([](const auto&) { return true; }).with_resources(cpus(2)).count();
-  EXPECT_EQ(profile_of(0), cpus(2)) << "the same content on two datasets of a stage is no conflict";
+  EXPECT_EQ(last().stages[0].carried.size(), 2u) << "equal ones of two builds: the session's rules say what they are";
 }
 
-TEST_F(compiled_jobs, two_profiles_in_one_stage_are_an_error_that_names_both) {
-  const auto conflict =
-      pairs().with_resources(cpus(2)).named("readers").filter([](const auto&) { return true; }).with_resources(cpus(3));
-  try {
-    conflict.count();
-    FAIL() << "no exception";
-  } catch (const job_error& e) {
-    EXPECT_EQ(e.code(), ec::invalid_profile);
-    const std::string text = e.what();
-    for (const auto* part :
-         {"'readers'", "'filter'", "cpus 2", "cpus 3", "troupe.scheduler.profile-change = merge", "group_by_key"})
-      EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in: " << text;
-  }
-  EXPECT_TRUE(runner_->jobs.empty()) << "nothing was submitted";
-}
-
-TEST_F(compiled_jobs, or_they_are_merged_where_that_is_asked_for) {
+TEST_F(compiled_jobs, what_happens_where_profiles_meet_travels_with_the_job) {
   troupe::session merging{runner_, options(troupe::profile_change::merge)};
-  const auto wide = troupe::resource_profile_builder{}
-                        .require(troupe::executor_resource_requests{}.cores(8))
-                        .require(troupe::task_resource_requests{}.cpus(1))
-                        .build();
-  merging.range(0, 1).with_resources(cpus(3)).filter([](std::int64_t) { return true; }).with_resources(wide).count();
-  EXPECT_EQ(profile_of(0).executor_amount("cores"), 8);
-  EXPECT_EQ(profile_of(0).task_amount("cpus"), troupe::share::whole(3));
+  merging.range(0, 1).count();
+  EXPECT_EQ(last().on_profile_change, troupe::profile_change::merge);
 }
 
 TEST_F(compiled_jobs, a_name_goes_to_the_stage_and_the_job) {

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/api/session.hpp>
 
 #include "inline_runner.hpp"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/api/session.hpp>
 
 #include "inline_runner.hpp"

@@ -18,7 +18,7 @@ std::string fault(std::string_view text) { return message_of(cluster(text)); }
 constexpr std::string_view whole = R"(cluster:
   hosts:
     - {name: left, cores: 4, memory: 8g}
-    - {name: right, cores: 2, memory: 4g, resources: {gpu: [a, b], fpga: 2}}
+    - {name: right, cores: 2, memory: 4g, resources: {gpu: [a, b], fpga: 2, gpu-memory: 80g}}
   profiles:
     gpu: {executor: {cores: 1, resource: {gpu: {amount: 1}}}, task: {cpus: 1}}
   executors:
@@ -38,6 +38,7 @@ TEST(cluster_file, reads_hosts_profiles_and_executors) {
   EXPECT_TRUE(read->hosts[0].custom.empty());
   EXPECT_EQ(read->hosts[1].custom.at("gpu"), (resource_pool{2, {"a", "b"}}));
   EXPECT_EQ(read->hosts[1].custom.at("fpga"), (resource_pool{2, {"0", "1"}}));
+  EXPECT_EQ(read->hosts[1].custom.at("gpu-memory"), (resource_pool{std::int64_t{80} << 30, {}, true}));
   EXPECT_EQ(read->hosts[0].machine, read->hosts[1].machine);
   EXPECT_FALSE(read->hosts[0].machine.empty());
   ASSERT_EQ(read->executors.size(), 2u);
@@ -80,10 +81,11 @@ std::string fault_of_resources(const std::string& resources) {
 }
 
 TEST(cluster_file, resources_are_addresses_or_a_number_of_fake_ones) {
-  EXPECT_EQ(
-      fault_of_resources("{gpu: 0}"),
-      "x.yaml:1: cluster.hosts.resources.gpu = 0: must be a list of addresses, or a number of fake ones from 1 to "
-      "1024");
+  EXPECT_EQ(fault_of_resources("{gpu: 0}"), "x.yaml:1: cluster.hosts.resources.gpu = 0: must be a list of addresses, a "
+                                            "number of fake ones from 1 to 1024, or "
+                                            "a size such as 80g");
+  EXPECT_THAT(fault_of_resources("{gpu: 0g}"), HasSubstr("gpu = 0g: must be a list"));
+  EXPECT_THAT(fault_of_resources("{gpu: 1.5g}"), HasSubstr("gpu = 1.5g: must be a list"));
   EXPECT_THAT(fault_of_resources("{gpu: 02}"), HasSubstr("gpu = 02: must be a list"));
   EXPECT_THAT(fault_of_resources("{gpu: 5000}"), HasSubstr("gpu = 5000: must be"));
   EXPECT_THAT(fault_of_resources("{gpu: []}"), HasSubstr("gpu is an empty list"));
@@ -123,7 +125,7 @@ std::string lack_of(const std::string& executors) {
   resource_profile defaults;
   defaults.executor["cores"].amount = 1;
   defaults.executor["memory"].amount = 1 << 30;
-  const auto fit = check_room(*read, defaults, "x.yaml");
+  const auto fit = check_room(*read, defaults, {}, "x.yaml");
   EXPECT_TRUE(fit || fit.error().code == ec::infeasible);
   return fit ? "" : fit.error().message;
 }

@@ -58,7 +58,7 @@ TEST(configs, every_executor_of_the_cluster_fits_its_hosts) {
   const auto cluster = read_cluster(file, configs.string());
   ASSERT_TRUE(cluster) << cluster.error().message;
   const auto defaults = default_profile(settings_in(file));
-  const auto fit = check_room(*cluster, *defaults, "cluster.yaml");
+  const auto fit = check_room(*cluster, *defaults, overhead_rule_of(settings_in(file)), "cluster.yaml");
   EXPECT_TRUE(fit) << fit.error().message;
 }
 

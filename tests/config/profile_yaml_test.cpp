@@ -21,9 +21,9 @@ std::string fault_of(const std::string& profile) { return fault("profiles: {p: "
 TEST(profile_yaml, reads_every_field) {
   const auto read = profiles_of(R"(profiles:
   gpu:
-    executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 512m,
-               resource: {gpu: {amount: 2, discovery-script: bin/find, vendor: acme}}}
-    task: {cpus: 1/2, resource: {gpu: {amount: 0.25}}}
+    executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 512m, pyspark-memory: 2g,
+               resource: {gpu-memory: {amount: 40g}, gpu: {amount: 2, discovery-script: bin/find, vendor: acme}}}
+    task: {cpus: 1/2, resource: {gpu: {amount: 0.25}, gpu-memory: {amount: 10g}}}
   light: {task: {cpus: 2}}
 )");
   ASSERT_TRUE(read) << read.error().message;
@@ -33,9 +33,12 @@ TEST(profile_yaml, reads_every_field) {
   gpu.executor["memory"].amount = std::int64_t{8} << 30;
   gpu.executor["memoryOverhead"].amount = std::int64_t{1} << 30;
   gpu.executor["offHeap"].amount = 512 << 20;
+  gpu.executor["pyspark.memory"].amount = std::int64_t{2} << 30;
+  gpu.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   gpu.executor["gpu"] = {2, "/base/bin/find", "acme"};
   gpu.task["cpus"] = *parse_share("0.5");
   gpu.task["gpu"] = *parse_share("0.25");
+  gpu.task["gpu-memory"] = share::whole(std::int64_t{10} << 30);
   EXPECT_EQ(read->at(0), (named_profile{"gpu", gpu, 2}));
   EXPECT_EQ(read->at(1).name, "light");
   EXPECT_TRUE(read->at(1).content.is_task_only());
@@ -61,10 +64,26 @@ TEST(profile_yaml, amounts_are_read_from_the_text) {
             "12 digits after the point");
   EXPECT_EQ(
       fault_of("{executor: {resource: {gpu: {amount: 0.5}}}}"),
-      "x.yaml:1: profile p: executor.resource.gpu.amount = 0.5: must be a whole number from 1 to 1000000, without "
-      "leading zeros");
+      "x.yaml:1: profile p: executor.resource.gpu.amount = 0.5: must be a whole number up to 9000000 without leading "
+      "zeros, or a size such as 40g; only tasks support fractional resources");
   EXPECT_THAT(fault_of("{executor: {cores: [1]}}"), HasSubstr("executor.cores must be a whole number"));
   EXPECT_THAT(fault_of("{executor: {cores: }}"), HasSubstr("executor.cores must be a whole number"));
+}
+
+TEST(profile_yaml, sizes_follow_the_rules_of_counted_resources) {
+  EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {m: {amount: 4g, discovery-script: find}}}}"),
+              HasSubstr("x.yaml:1: profile p: executor resource m 4g: a size is counted and has no addresses"));
+  EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {m: {amount: 4g, vendor: acme}}}}"),
+              HasSubstr("leave out the vendor"));
+  EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {m: {amount: 4g}}}, task: {resource: {m: {amount: 0.5}}}}"),
+              HasSubstr("write a size such as 10g"));
+  for (const std::string amount : {"0", "0g"}) {
+    EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {m: {amount: " + amount + "}}}}"),
+                HasSubstr("executor resource m: amount 0 must be more than zero"))
+        << "only settings drop it";
+    EXPECT_THAT(fault_of("{task: {resource: {m: {amount: " + amount + "}}}}"),
+                HasSubstr("task resource m: amount 0 must be more than zero"));
+  }
 }
 
 TEST(profile_yaml, slips_of_form_and_spelling_are_explained) {
@@ -96,9 +115,9 @@ TEST(profile_yaml, rules_of_profiles_are_checked_where_they_stand) {
   EXPECT_EQ(fault("profiles:\n  p:\n    {}\n"),
             "x.yaml:3: profile p asks for nothing; remove it and use the profile default");
   EXPECT_THAT(fault("profiles:\n  p:\n    executor: {cores: 1}\n    task: {cpus: 2}\n"),
-              ::testing::StartsWith("x.yaml:3: profile p: task resource cpus: a task needs 2"));
+              ::testing::StartsWith("x.yaml:3: profile p: The number of cores per executor (=1) has to be >="));
   EXPECT_THAT(fault_of("{executor: {cores: 1}, task: {resource: {gpu: {amount: 1}}}}"),
-              HasSubstr("profile p: task resource gpu: the executor half of the profile has none"));
+              HasSubstr("profile p: No executor resource configs were specified for gpu"));
   EXPECT_THAT(fault_of("{executor: {cores: 1, resource: {'g p': {amount: 1}}}}"),
               HasSubstr("profile p: executor resource"));
   EXPECT_THAT(fault_of("{executor: {memory-overhead: 0}}"), HasSubstr("must be more than zero"));

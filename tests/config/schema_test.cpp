@@ -28,7 +28,13 @@ std::vector<std::string> bad_values(const setting_schema& entry) {
   case setting_type::count: return {"", "010", "-1", "+1", "1.5", "0x10", "many", " 1", "99999999999999999999"};
   case setting_type::memory: return {"", "1.5g", "-1m", "lots", "010m", "1 g", "9000000000g"};
   case setting_type::time: return {"", "5", "1.5s", "-1s", "soon", "01s", "2000d"};
-  case setting_type::share: return {"", "0", "-1", "1e3", "half", "1/0", "0.0000000000001"};
+  case setting_type::share: {
+    std::vector<std::string> bad{"", "-1", "1e3", "half", "1/0", "0.0000000000001"};
+    if (entry.least > 0) bad.emplace_back("0");
+    return bad;
+  }
+  case setting_type::count_or_size: return {"", "010", "-1", "1.5", "1/2", "1.5g", "many", "9000001", "8192p", "4x"};
+  case setting_type::share_or_size: return {"", "-1", "1e3", "half", "1/0", "0.0000000000001", "1.5g", "4x"};
   case setting_type::choice: return {"", "nonsense", "ERROR "};
   case setting_type::list: return {"", "a,,b", ","};
   case setting_type::path: return {"~/secret", "a\nb"};

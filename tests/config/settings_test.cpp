@@ -248,7 +248,8 @@ TEST(settings, the_master_is_checked) {
 
 TEST(default_profile, holds_what_the_settings_say) {
   const auto profile = default_profile(
-      good("troupe: {executor: {cores: 4, memory: 2g, memory-overhead: 1g, off-heap: 3m, resource: {gpu: {amount: 2, "
+      good("troupe: {executor: {cores: 4, memory: 2g, memory-overhead: 1g, off-heap: 3m, pyspark-memory: 5m, resource: "
+           "{gpu: {amount: 2, "
            "discovery-script: find.sh, vendor: acme}, fpga: {addresses: [f1]}}}, task: {cpus: 0.5, resource: {gpu: "
            "{amount: 1/3}}}}"));
   ASSERT_TRUE(profile) << profile.error().message;
@@ -257,6 +258,7 @@ TEST(default_profile, holds_what_the_settings_say) {
   expected.executor["memory"].amount = std::int64_t{2} << 30;
   expected.executor["memoryOverhead"].amount = std::int64_t{1} << 30;
   expected.executor["offHeap"].amount = 3 << 20;
+  expected.executor["pyspark.memory"].amount = 5 << 20;
   expected.executor["gpu"] = {2, "/base/find.sh", "acme"};
   expected.executor["fpga"].amount = 1;
   expected.task["cpus"] = *parse_share("0.5");
@@ -268,6 +270,35 @@ TEST(default_profile, without_settings_is_sparks) {
   const auto profile = default_profile(settings{});
   ASSERT_TRUE(profile);
   EXPECT_EQ(to_string(*profile), "executor: cores 1, memory 1g; task: cpus 1");
+}
+
+TEST(default_profile, under_exact_matching_is_sparks_to_the_clause) {
+  const auto on = [](master_kind master, std::string_view more = "troupe.app.name=x") {
+    const auto s = with_arguments({"troupe.scheduler.profile-matching=exact", more});
+    return to_string(*default_profile(*s, rules_of(*s, master)));
+  };
+  EXPECT_EQ(on(master_kind::local), "executor: cores 1, memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_EQ(on(master_kind::yarn), "executor: cores 1, memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_EQ(on(master_kind::local_cluster), "executor: memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_EQ(on(master_kind::local_cluster, "troupe.executor.cores=1"),
+            "executor: cores 1, memory 1g, offHeap 0b; task: cpus 1");
+  EXPECT_THAT(
+      message_of(with_arguments({"troupe.scheduler.profile-matching=exact", "troupe.executor.resource.gpu.amount=1",
+                                 "troupe.task.resource.gpu.amount=0.7"})),
+      HasSubstr("must be either <= 0.5"));
+}
+
+TEST(default_profile, says_what_the_rules_for_profiles_depend_on) {
+  const auto s = with_arguments({"troupe.scheduler.profile-matching=exact", "troupe.scheduler.support-matrix=spark",
+                                 "troupe.dynamic-allocation.enabled=false", "troupe.executor.cores=2"});
+  const auto rules = rules_of(*s, master_kind::node_agents);
+  EXPECT_TRUE(rules.is_exact());
+  EXPECT_EQ(rules.support, support_matrix::spark);
+  EXPECT_EQ(rules.master, master_kind::node_agents);
+  EXPECT_FALSE(rules.dynamic_allocation);
+  EXPECT_TRUE(rules.cores_configured);
+  EXPECT_FALSE(rules_of(settings{}, master_kind::local).is_dynamic()) << "a local master counts as without";
+  EXPECT_TRUE(rules_of(settings{}, master_kind::local_cluster).is_dynamic());
 }
 
 TEST(default_profile, rules_are_checked_when_settings_are_built) {
@@ -284,10 +315,57 @@ TEST(default_profile, rules_are_checked_when_settings_are_built) {
   EXPECT_THAT(fault("troupe.task.cpus: 2"), HasSubstr("cpus"));
 }
 
+TEST(default_profile, has_sizes_that_are_counted) {
+  const auto s = good("troupe.executor.resource.gpu-memory.amount: 40g\ntroupe.task.resource.gpu-memory.amount: 10g");
+  EXPECT_EQ(to_string(default_profile(s).value()),
+            "executor: cores 1, memory 1g, gpu-memory 40g; task: cpus 1, gpu-memory 10g");
+  EXPECT_TRUE(default_profile(s)->is_counted("gpu-memory"));
+  EXPECT_TRUE(executor_resources(s)->at("gpu-memory").counted);
+  EXPECT_THAT(s.to_yaml(), HasSubstr("troupe.executor.resource.gpu-memory.amount: '40g'"));
+  for (const std::string field : {"addresses: [a]", "discovery-script: find", "vendor: acme"})
+    EXPECT_THAT(fault("troupe.executor.resource.m: {amount: 4g, " + field + "}"),
+                HasSubstr("troupe.executor.resource.m." + field.substr(0, field.find(':')) +
+                          ": the amount is 4g, a size, which is counted and has no addresses; leave this key out"));
+}
+
+TEST(default_profile, drops_amounts_of_zero_on_their_side) {
+  const std::string_view plain = "executor: cores 1, memory 1g; task: cpus 1";
+  for (const std::string zero : {"0", "0g"}) {
+    const auto s = good("troupe.executor.resource.fpga: {amount: " + zero +
+                        ", discovery-script: find, vendor: v}\ntroupe.task.resource.fpga.amount: " + zero);
+    EXPECT_EQ(to_string(default_profile(s).value()), plain);
+    EXPECT_TRUE(executor_resources(s)->empty()) << "so no script of it is run";
+  }
+  EXPECT_EQ(
+      to_string(default_profile(good("troupe: {executor: {resource: {fpga: {amount: 2}}}, task: {resource: {fpga: "
+                                     "{amount: 0}}}}"))
+                    .value()),
+      "executor: cores 1, memory 1g, fpga 2; task: cpus 1");
+  EXPECT_THAT(fault("troupe: {executor: {resource: {fpga: {amount: 0}}}, task: {resource: {fpga: {amount: 1}}}}"),
+              HasSubstr("No executor resource configs were specified for fpga"));
+  EXPECT_THAT(fault("troupe.executor.resource.cores.amount: 0"), HasSubstr("is built in"));
+}
+
+TEST(default_profile, has_the_overhead_that_is_given_or_follows_from_its_memory) {
+  const auto overhead = [](const std::string& text) {
+    return default_profile(good(text))->executor_amount(resource_names::memory_overhead) >> 20;
+  };
+  EXPECT_EQ(overhead("troupe.executor.memory-overhead-factor: 0.1"), 102);
+  EXPECT_EQ(overhead("troupe.executor.min-memory-overhead: 384m"), 384);
+  EXPECT_EQ(overhead("troupe.executor: {memory: 8g, memory-overhead-factor: 0.1, min-memory-overhead: 384m}"), 819);
+  EXPECT_EQ(overhead("troupe.executor: {memory-overhead: 150m, min-memory-overhead: 500m}"), 150);
+  EXPECT_EQ(overhead("troupe.executor: {memory-overhead: 0, min-memory-overhead: 500m}"), 0) << "given as well";
+  EXPECT_EQ(overhead("{}"), 0);
+  EXPECT_EQ(overhead_rule_of(good("troupe: {executor: {memory-overhead-factor: 0.1, min-memory-overhead: 1m}, "
+                                  "scheduler.profile-matching: exact}")),
+            (overhead_rule{*parse_share("0.1"), 1 << 20, profile_matching::exact}));
+  EXPECT_EQ(overhead_rule_of(good("troupe.executor: {memory-overhead: 0, min-memory-overhead: 1m}")), overhead_rule{});
+}
+
 TEST(executor_resources, count_addresses_where_no_amount_is_given) {
   const auto resources = executor_resources(good("troupe.executor.resource.gpu.addresses: 3,5"));
   ASSERT_TRUE(resources);
-  EXPECT_THAT(*resources, ElementsAre(Pair("gpu", configured_resource{2, {"3", "5"}, "", ""})));
+  EXPECT_THAT(*resources, ElementsAre(Pair("gpu", configured_resource{2, false, {"3", "5"}, "", ""})));
 }
 
 } // namespace

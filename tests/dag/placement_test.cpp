@@ -68,6 +68,19 @@ TEST(placement, scarce_executor_is_the_last_choice_for_tasks_that_do_not_need_it
   h.check_idle();
 }
 
+TEST(placement, a_counted_size_is_one_scarce_thing_however_large) {
+  scheduler_harness h;
+  auto sized = default_test_profile();
+  sized.executor["gpu-memory"] = {share::max_whole, "", "", true};
+  const auto gpus = h.add(executor_builder{}.cores(2).gpus(2));
+  const auto memory = h.add(executor_builder{}.started_for(sized).cores(2));
+  h.submit(job_builder{}.stage("plain", 2));
+  EXPECT_THAT(h.attempts(memory), SizeIs(2));
+  EXPECT_THAT(h.attempts(gpus), SizeIs(0));
+  h.drain();
+  h.check_idle();
+}
+
 TEST(placement, tasks_are_spread_over_equal_executors) {
   scheduler_harness h;
   const auto a = h.add(executor_builder{}.cores(4));

@@ -312,7 +312,10 @@ TEST(report, stage_attempts_that_miss_inputs_in_a_row_fail_the_job) {
   ASSERT_NE(h.end_of(job), nullptr);
   EXPECT_EQ(h.end_of(job)->failure.code, ec::fetch_failed);
   EXPECT_THAT(h.end_of(job)->failure.message,
-              AllOf(HasSubstr("stage 1 (reduce)"), HasSubstr("4 stage attempts in a row"), HasSubstr("no answer")));
+              AllOf(HasSubstr("stage 1 (reduce)"),
+                    HasSubstr("stage 1 (reduce) has failed the maximum allowable number of times: 4. Most recent "
+                              "failure reason: stage 1 (reduce), partition 0"),
+                    HasSubstr("no answer"), HasSubstr("troupe.scheduler.max-stage-attempts")));
   h.check_idle();
 }
 

@@ -315,8 +315,13 @@ TEST(decode, refuses_indexes_that_point_nowhere) {
 TEST(decode, refuses_amounts_and_names_that_cannot_be) {
   expect_malformed<executor_info>(number(8, ~0ull), "slots is negative");
   expect_malformed<executor_info>(piece(7, number(2, ~0ull)), "capacity.memory is negative");
-  expect_malformed<executor_info>(piece(6, piece(2, piece(1, "cpus") + number(2, 1ull << 63))),
-                                  "profile.task.share is negative");
+  const auto takes = [](const std::string& amount) { return piece(6, piece(2, piece(1, "cpus") + piece(3, amount))); };
+  constexpr std::uint64_t whole = 1'000'000'000'000;
+  expect_malformed<executor_info>(takes(number(1, 1ull << 63)), "profile.task.amount.whole is negative");
+  expect_malformed<executor_info>(takes(number(2, ~0ull)), "profile.task.amount.fraction is negative");
+  expect_malformed<executor_info>(takes(number(2, whole)), "profile.task.amount.fraction is not below 10^12");
+  EXPECT_EQ(decode<executor_info>('\x01' + takes(number(1, 2) + number(2, whole - 1)))->profile.task.at("cpus"),
+            share{share::whole(3).units - 1});
   expect_malformed<executor_info>(piece(6, piece(1, piece(1, "gpu")) + piece(1, piece(1, "gpu"))),
                                   "profile.executor.name repeats an earlier one");
   expect_malformed<executor_info>(piece(6, piece(1, number(2, 1))), "profile.executor.name is empty");

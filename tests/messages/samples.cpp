@@ -22,9 +22,9 @@ constexpr std::size_t field_count() {
     return sizeof...(Fields);
 }
 
-static_assert(field_count<job_spec>() == 4);
-static_assert(field_count<executor_capacity>() == 5);
-static_assert(field_count<executor_info>() == 13);
+static_assert(field_count<job_spec>() == 5);
+static_assert(field_count<executor_capacity>() == 6);
+static_assert(field_count<executor_info>() == 14);
 static_assert(field_count<executor_orders>() == 9);
 static_assert(field_count<executor_report>() == 5);
 static_assert(field_count<job_results>() == 2);
@@ -34,7 +34,7 @@ static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 4);
 static_assert(field_count<stage_install>() == 8);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 8);
+static_assert(field_count<stage_spec>() == 9);
 static_assert(field_count<task_batch>() == 10);
 static_assert(field_count<task_failure>() == 9);
 
@@ -53,7 +53,10 @@ resource_profile full_profile() {
   p.executor["cores"] = {4, "", ""};
   p.executor["gpu"] = {2, "/opt/find gpus", "nvidia.com"};
   p.task["cpus"] = share{share::units_per_whole / 3};
+  p.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   p.task["gpu"] = share{500'000'000'000};
+  p.task["gpu-memory"] = share::whole(share::max_whole);
+  p.build = 12;
   return p;
 }
 
@@ -71,8 +74,10 @@ executor_capacity full_capacity() {
   c.memory = std::int64_t{64} << 30;
   c.memory_overhead = 1;
   c.off_heap = 2;
+  c.pyspark_memory = 3;
   c.custom["gpu"] = {2, {"0", "1"}};
   c.custom["licence"] = {5, {}};
+  c.custom["gpu-memory"] = {std::int64_t{40} << 30, {}, true};
   return c;
 }
 
@@ -83,6 +88,7 @@ executor_info full_info() {
   i.executor = executor_id{7};
   i.epoch = 0x8000000000000001u;
   i.request = request_id{3};
+  i.shape = shape_id{6};
   i.host = "host-a";
   i.pid = 4242;
   i.profile = full_profile();
@@ -98,7 +104,7 @@ executor_info full_info() {
 
 hello_proof full_proof() { return {nonce_a, nonce_b, std::string(32, 'p')}; }
 
-resolved_profile full_resolved() { return {profile_id{5}, shape_id{6}, full_profile()}; }
+resolved_profile full_resolved() { return {profile_id{5}, shape_id{6}, full_profile(), true}; }
 
 job_spec full_job() {
   job_spec j;
@@ -123,7 +129,9 @@ job_spec full_job() {
   report.dependencies = {{1, dependency_kind::one_to_one}, {0, dependency_kind::all}};
   report.program = full_command();
   j.stages = {map, reduce, report};
+  j.stages.back().carried = {{1, "map"}, {0, "filter"}};
   j.max_task_failures = 9;
+  j.on_profile_change = profile_change::merge;
   return j;
 }
 
@@ -381,7 +389,7 @@ std::vector<release_results> of() {
 }
 template <>
 std::vector<register_profiles> of() {
-  return {{{full_profile(), {}}}, {}};
+  return {{"node 1", {full_profile(), {}}, {{{1, "map"}, {0, "filter"}}, {}}, profile_change::merge}, {}};
 }
 template <>
 std::vector<registered_profiles> of() {

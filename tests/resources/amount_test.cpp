@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::int64_t units_of(std::string_view text) {
+int128 units_of(std::string_view text) {
   const auto parsed = parse_share(text);
   EXPECT_TRUE(parsed) << text;
   return parsed ? parsed->units : -1;
@@ -29,6 +29,8 @@ TEST(share_text, reads_whole_decimal_and_reciprocal) {
   EXPECT_EQ(units_of("0.000000000001"), 1);
   EXPECT_EQ(units_of("1/1000000000000"), 1);
   EXPECT_EQ(units_of("9000000"), 9'000'000'000'000'000'000);
+  EXPECT_EQ(units_of("10737418240.5"), int128{10'737'418'240'500'000} * 1'000'000);
+  EXPECT_EQ(parse_share("9223372036854775807").value(), share::whole(std::numeric_limits<std::int64_t>::max()));
 }
 
 TEST(share_text, keeps_every_decimal_exactly) {
@@ -64,8 +66,8 @@ TEST(share_text, refuses_everything_else_and_repeats_it) {
                                  "00.5",
                                  "0.0000000000001",
                                  "1/1000000000001",
-                                 "9000000.1",
-                                 "9000001",
+                                 "9223372036854775807.000000000001",
+                                 "9223372036854775808",
                                  "99999999999999999999",
                                  "1/99999999999999999999",
                                  "nan",
@@ -96,14 +98,23 @@ TEST(share_text, writes_the_shorter_of_decimal_and_reciprocal) {
   EXPECT_EQ(to_string(share{333'333'333'333}), "1/3");
   EXPECT_EQ(to_string(share{333'333'333'334}), "0.333333333334");
   EXPECT_EQ(to_string(share{1}), "0.000000000001");
+  EXPECT_EQ(to_string(share::whole(std::numeric_limits<std::int64_t>::max())), "9223372036854775807");
+  EXPECT_EQ(to_string(share{share::whole(9'007'199'254'740'993).units + 1}), "9007199254740993.000000000001");
+}
+
+TEST(share_text, of_what_nobody_should_hold_can_be_printed) {
+  EXPECT_EQ(to_string(share{-1}), "-0.000000000001");
+  EXPECT_EQ(to_string(share::whole(std::numeric_limits<std::int64_t>::min())), "-9223372036854775808");
+  constexpr auto least = static_cast<int128>(1) << 126;
+  EXPECT_EQ(to_string(share{-least - least}), "-170141183460469231731687303.715884105728");
 }
 
 TEST(share_text, survives_a_round_trip) {
   std::mt19937_64 random{7};
-  std::uniform_int_distribution<std::int64_t> any{1, share::whole(share::max_whole).units};
+  std::uniform_int_distribution<std::int64_t> any{1, share::max_whole - 1};
   for (int i = 0; i < 20'000; ++i) {
     const share small{any(random) % share::units_per_whole + 1};
-    const share large{any(random)};
+    const share large{share::whole(any(random) >> (i % 63)).units + small.units};
     EXPECT_EQ(parse_share(to_string(small)).value(), small);
     EXPECT_EQ(parse_share(to_string(large)).value(), large);
   }
@@ -128,6 +139,18 @@ TEST(share_arithmetic, rounds_up_to_whole_numbers) {
   EXPECT_EQ(share::whole(3).ceil(), 3);
   EXPECT_EQ(share{share::units_per_whole * 3 + 1}.ceil(), 4);
   EXPECT_EQ(fits(share::whole(1), share{}), 0);
+}
+
+TEST(share_arithmetic, of_the_largest_amounts_is_exact_and_never_wraps) {
+  constexpr auto max = std::numeric_limits<std::int64_t>::max();
+  constexpr auto all = share::whole(max);
+  EXPECT_EQ(all.ceil(), max);
+  EXPECT_EQ(share{all.units - 1}.ceil(), max);
+  EXPECT_EQ(share{all.units + 1}.ceil(), max);
+  EXPECT_EQ(fits(all, share::whole(1)), max);
+  EXPECT_EQ(fits(share::whole(max - 1), share::whole(max)), 0);
+  EXPECT_EQ(fits(all, share::whole(7)), max / 7);
+  EXPECT_EQ(fits(all, share{1}), max) << "more than a number can say";
 }
 
 TEST(count_text, reads_plain_numbers_only) {

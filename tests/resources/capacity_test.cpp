@@ -14,13 +14,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(capacity, of_a_profile_has_its_amounts_and_no_addresses) {
-  const auto c =
-      capacity_of(profile_of({{"cores", 2}, {"memory", 10}, {"memoryOverhead", 20}, {"offHeap", 30}, {"gpu", 4}}, {}));
-  EXPECT_EQ(c, (executor_capacity{2, 10, 20, 30, {{"gpu", {4, {}}}}}));
+  const auto c = capacity_of(profile_of(
+      {{"cores", 2}, {"memory", 10}, {"memoryOverhead", 20}, {"offHeap", 30}, {"pyspark.memory", 40}, {"gpu", 4}}, {}));
+  EXPECT_EQ(c, (executor_capacity{2, 10, 20, 30, 40, {{"gpu", {4, {}}}}}));
   EXPECT_EQ(c.amount_of("cores"), 2);
   EXPECT_EQ(c.amount_of("memory"), 10);
   EXPECT_EQ(c.amount_of("memoryOverhead"), 20);
   EXPECT_EQ(c.amount_of("offHeap"), 30);
+  EXPECT_EQ(c.amount_of("pyspark.memory"), 40);
   EXPECT_EQ(c.amount_of("gpu"), 4);
   EXPECT_EQ(c.amount_of("fpga"), 0);
 }
@@ -33,8 +34,8 @@ TEST(capacity, names_every_clause_that_fails) {
               ElementsAre(shortfall{"cores", "4", "2"}, shortfall{"gpu", "1", "0"}, shortfall{"memory", "2g", "1g"}));
   EXPECT_EQ(to_string(missing[1]), "needs gpu 1, has 0");
   EXPECT_FALSE(satisfies(capacity_with(2), profile));
-  EXPECT_TRUE(satisfies({4, std::int64_t{2} << 30, 0, 0, {{"gpu", numbered(1)}}}, profile));
-  EXPECT_TRUE(satisfies({5, std::int64_t{3} << 30, 0, 0, {{"gpu", numbered(2)}, {"fpga", numbered(1)}}}, profile))
+  EXPECT_TRUE(satisfies({4, std::int64_t{2} << 30, 0, 0, 0, {{"gpu", numbered(1)}}}, profile));
+  EXPECT_TRUE(satisfies({5, std::int64_t{3} << 30, 0, 0, 0, {{"gpu", numbered(2)}, {"fpga", numbered(1)}}}, profile))
       << "a richer executor serves a poorer profile";
 }
 
@@ -51,9 +52,10 @@ TEST(capacity, from_outside_is_checked) {
     return ok ? std::string{} : ok.error().message;
   };
   EXPECT_THAT(fault(capacity_with(-1)), HasSubstr("cores -1"));
-  EXPECT_THAT(fault(capacity_with(share::max_whole + 1)), HasSubstr("cores 9000001"));
-  EXPECT_THAT(fault({1, -1, 0, 0, {}}), HasSubstr("memory"));
-  EXPECT_THAT(fault({1, std::numeric_limits<std::int64_t>::max(), 1, 0, {}}), HasSubstr("memory"));
+  EXPECT_THAT(fault(capacity_with(largest_count + 1)), HasSubstr("cores 9000001"));
+  EXPECT_THAT(fault({1, -1, 0, 0, 0, {}}), HasSubstr("memory"));
+  EXPECT_THAT(fault({1, std::numeric_limits<std::int64_t>::max(), 1, 0, 0, {}}), HasSubstr("memory"));
+  EXPECT_THAT(fault({1, std::numeric_limits<std::int64_t>::max(), 0, 0, 1, {}}), HasSubstr("memory"));
   EXPECT_THAT(fault(capacity_with(1, {{"gpu", {-1, {}}}})), HasSubstr("gpu -1"));
   EXPECT_THAT(fault(capacity_with(1, {{"gpu", {3, {"0", "1"}}}})), HasSubstr("gpu 3 comes with 2 addresses"));
   EXPECT_THAT(fault(capacity_with(1, {{"gpu", {2, {"0", "0"}}}})), HasSubstr("is there twice"));
@@ -121,8 +123,8 @@ TEST(slots, of_a_counted_resource_have_no_address_borders) {
 
 TEST(slots, of_the_largest_amounts_do_not_overflow) {
   const auto profile = profile_of({}, {{"cpus", "0.000000000001"}, {"gpu", "0.000000000001"}});
-  EXPECT_EQ(slots_of(capacity_with(share::max_whole, {{"gpu", {share::max_whole, {}}}}), profile).slots,
-            share::whole(share::max_whole).units);
+  EXPECT_EQ(slots_of(capacity_with(largest_count, {{"gpu", {largest_count, {}}}}), profile).slots,
+            largest_count * share::units_per_whole);
 }
 
 } // namespace

@@ -59,14 +59,18 @@ TEST(carving, counts_all_memory_of_an_executor) {
   auto c = two_hosts();
   auto p = shape(1, 4 * gib);
   p.executor["memoryOverhead"].amount = 2 * gib;
-  p.executor["offHeap"].amount = 2 * gib;
+  p.executor["offHeap"].amount = gib;
+  p.executor["pyspark.memory"].amount = gib;
   EXPECT_EQ(c.room_for(p), 2u);
   const auto placed = c.place(request_id{1}, p).value();
   EXPECT_EQ(placed.capacity.memory, 4 * gib);
   EXPECT_EQ(placed.capacity.memory_overhead, 2 * gib);
-  EXPECT_EQ(placed.capacity.off_heap, 2 * gib);
-  p.executor["offHeap"].amount += 1;
+  EXPECT_EQ(placed.capacity.off_heap, gib);
+  EXPECT_EQ(placed.capacity.pyspark_memory, gib);
+  p.executor["pyspark.memory"].amount += 1;
   EXPECT_EQ(c.room_for(p), 0u);
+  EXPECT_THAT(c.check(p).sentence,
+              HasSubstr("(memory 4g + memoryOverhead 2g + offHeap 1g + pyspark.memory 1073741825b)"));
   EXPECT_FALSE(c.check(p).feasible);
 }
 

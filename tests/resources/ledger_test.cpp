@@ -49,6 +49,75 @@ TEST(ledger, follows_the_worked_sequence_with_best_fit) {
   EXPECT_EQ(l.free_of("gpu", "2"), parsed("0.6"));
 }
 
+// Spec AD-9, to the letter.
+TEST(exact_ledger, follows_the_worked_sequence) {
+  ledger l{capacity_with(100, {{"gpu", numbered(4)}}), profile_matching::exact};
+  EXPECT_EQ(take(l, gpu_task("0.2")), "0");
+  EXPECT_EQ(l.free_of("gpu", "0"), parsed("0.8"));
+  EXPECT_EQ(take(l, gpu_task("0.2")), "0");
+  EXPECT_EQ(l.free_of("gpu", "0"), parsed("0.6"));
+  EXPECT_EQ(take(l, gpu_task("2")), "12");
+  ASSERT_TRUE(l.release(holding("", {{"0", parsed("0.1")}})));
+  ASSERT_TRUE(l.release(holding("", {{"2", parsed("0.8")}})));
+  EXPECT_EQ(take(l, gpu_task("0.50002")), "0");
+  EXPECT_EQ(l.free_of("gpu", "0"), parsed("0.19998"));
+  EXPECT_EQ(take(l, gpu_task("1")), "3");
+  EXPECT_EQ(take(l, gpu_task("0.2")), "2") << "0 has too little left";
+  EXPECT_EQ(l.free_of("gpu", "2"), parsed("0.6"));
+}
+
+// Spec AD-2: addresses are texts.
+TEST(exact_ledger, looks_at_addresses_in_the_order_of_their_texts) {
+  const resource_pool twelve = numbered(12);
+  ledger l{capacity_with(100, {{"gpu", twelve}}), profile_matching::exact};
+  std::vector<std::string> order;
+  for (int i = 0; i < 12; ++i) order.push_back(take(l, gpu_task("0.7")));
+  EXPECT_EQ(order, (std::vector<std::string>{"0", "1", "10", "11", "2", "3", "4", "5", "6", "7", "8", "9"}));
+  ledger whole{capacity_with(100, {{"gpu", twelve}}), profile_matching::exact};
+  EXPECT_EQ(take(whole, gpu_task("3")), "0110");
+  EXPECT_EQ(take(whole, gpu_task("2")), "112");
+}
+
+// Spec AD-3: what is partly used is no part of a whole request.
+TEST(exact_ledger, takes_entirely_free_addresses_for_whole_requests) {
+  ledger l{capacity_with(8, {{"gpu", numbered(3)}}), profile_matching::exact};
+  ASSERT_TRUE(l.acquire(holding("", {{"0", parsed("0.1")}})));
+  EXPECT_EQ(take(l, gpu_task("2")), "12");
+  EXPECT_EQ(take(l, gpu_task("1")), "-");
+  EXPECT_EQ(take(l, gpu_task("0.9")), "0");
+}
+
+// Spec AD-5, AD-6.
+TEST(exact_ledger, takes_all_that_a_task_names_or_nothing) {
+  ledger l{capacity_with(8, {{"fpga", numbered(1)}, {"gpu", numbered(2)}}), profile_matching::exact};
+  const auto both = profile_of({}, {{"cpus", "1"}, {"fpga", "1"}, {"gpu", "2"}});
+  ASSERT_TRUE(l.acquire(holding("", {{"1", parsed("0.5")}})));
+  EXPECT_FALSE(l.choose(both));
+  EXPECT_EQ(l.free_of("fpga", "0"), share::whole(1));
+  ASSERT_TRUE(l.release(holding("", {{"1", parsed("0.5")}})));
+  EXPECT_TRUE(l.choose(both));
+  EXPECT_TRUE(l.is_idle()) << "choosing takes nothing";
+}
+
+// Spec AD-12 [Q]: first fit by name leaves no whole address; best fit does (the test below).
+TEST(exact_ledger, breaks_a_whole_address_for_a_fraction_that_fits_elsewhere) {
+  ledger l{capacity_with(8, {{"gpu", numbered(2)}}), profile_matching::exact};
+  ASSERT_TRUE(l.acquire(holding("", {{"1", parsed("0.5")}})));
+  EXPECT_EQ(take(l, gpu_task("0.5")), "0");
+  EXPECT_EQ(take(l, gpu_task("1")), "-");
+}
+
+// Spec AD-13, under either policy.
+TEST(exact_ledger, fractions_of_different_profiles_share_an_address_up_to_one) {
+  for (const auto order : {profile_matching::compatible, profile_matching::exact}) {
+    ledger l{capacity_with(100, {{"gpu", numbered(4)}}), order};
+    for (const auto* address : {"0", "1", "2", "3"}) EXPECT_EQ(take(l, gpu_task("0.7")), address);
+    EXPECT_EQ(take(l, gpu_task("0.4")), "-");
+    for (const auto* address : {"0", "1", "2", "3"}) EXPECT_EQ(take(l, gpu_task("0.3")), address);
+    EXPECT_EQ(take(l, gpu_task("0.3")), "-");
+  }
+}
+
 TEST(ledger, does_not_break_a_whole_address_for_a_fraction_that_fits_elsewhere) {
   ledger l{capacity_with(8, {{"gpu", numbered(2)}})};
   ASSERT_TRUE(l.acquire(holding("", {{"1", parsed("0.5")}})));
@@ -200,6 +269,22 @@ TEST(matching, wants_exactly_what_one_task_takes) {
   EXPECT_FALSE(matches({one, {}}, gpu_task("1"))) << "resource missing";
   EXPECT_FALSE(matches({one, {{"gpu", {{"0", one}}}, {"fpga", {{"0", one}}}}}, gpu_task("1"))) << "resource too many";
   EXPECT_FALSE(matches(holding("1", {}), gpu_task("1")));
+}
+
+// n of the spec's AD-7 and AD-8 that Spark's units get wrong, and the ends of the range. That `fits` holds for every n
+// up to 40,000 is tested with the shares themselves.
+TEST(ledger, takes_exactly_n_shares_of_one_nth_from_an_address) {
+  for (const int n : {1, 9, 93, 353, 1409, 39'999, 40'000}) {
+    const auto profile = profile_of({}, {{"gpu", "1/" + std::to_string(n)}});
+    ledger l{capacity_with(1, {{"gpu", numbered(1)}})};
+    for (int taken = 0; taken < n; ++taken) {
+      ASSERT_EQ(l.free_slots(profile), n - taken);
+      const auto chosen = l.choose(profile);
+      ASSERT_TRUE(chosen) << taken << " of " << n;
+      ASSERT_TRUE(l.acquire(*chosen));
+    }
+    EXPECT_FALSE(l.choose(profile)) << n;
+  }
 }
 
 } // namespace

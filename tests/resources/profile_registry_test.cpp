@@ -89,7 +89,8 @@ TEST(profile_registry, checks_what_completion_makes_of_a_profile) {
   profile_registry registry{default_profile()};
   const auto refused = registry.register_profile(profile_of({{"memory", 2 * gib}}, {{"cpus", "8"}}));
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("needs 8 but an executor has only cores 4"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("The number of cores per executor (=4) has to be >= the cpus of one task (=8)"));
   EXPECT_THAT(refused.error().message, HasSubstr("the default's: executor: cores 4"));
   EXPECT_THAT(registry.register_profile(profile_of({}, {{"gpu", "1"}})).error().message, HasSubstr("gpu"));
 }
@@ -102,15 +103,27 @@ TEST(profile_registry, merges_in_the_order_of_ids) {
   right.executor["gpu"].discovery_script = "other";
   const auto a = registry.register_profile(left).value().profile;
   const auto b = registry.register_profile(right).value().profile;
-  const auto merged = registry.merge(b, a).value();
+  const auto merge = [&](std::initializer_list<profile_id> ids, profile_change rule = profile_change::merge) {
+    std::vector<profile_use> uses;
+    for (const auto id : ids) uses.push_back({id, "set " + std::to_string(id.value)});
+    return registry.profile_of_stage(uses, rule);
+  };
+  const auto merged = merge({b, a}).value();
   EXPECT_EQ(merged.content.executor.at("gpu").discovery_script, "disc");
   EXPECT_EQ(merged.content.executor_amount("cores"), 2);
   EXPECT_EQ(merged.content.task_amount("cpus"), parsed("2"));
   EXPECT_EQ(merged.content.task_amount("gpu"), parsed("1"));
-  EXPECT_EQ(registry.merge(a, b).value().profile, merged.profile);
-  EXPECT_FALSE(registry.merge(a, b).value().is_new);
-  EXPECT_EQ(registry.merge(a, a).value().profile, a);
-  EXPECT_EQ(registry.merge(a, profile_id{99}).error().code, ec::not_found);
+  EXPECT_EQ(merge({a, b}).value().profile, merged.profile);
+  EXPECT_FALSE(merge({a, b}).value().is_new);
+  EXPECT_EQ(merge({a, a}).value().profile, a);
+  EXPECT_EQ(merge({a, a}, profile_change::error).value().profile, a) << "one profile twice is no conflict";
+  EXPECT_EQ(merge({a, profile_id{99}}).error().code, ec::not_found);
+  EXPECT_EQ(merge({a, b, merged.profile}).value().profile, merged.profile);
+  const auto conflict = merge({b, a}, profile_change::error).error();
+  EXPECT_EQ(conflict.code, ec::invalid_profile);
+  for (const auto* part : {"two resource profiles meet in one stage: 'set 2' has (executor: cores 2",
+                           "and 'set 1' has (", "troupe.scheduler.profile-change = merge", "group_by_key"})
+    EXPECT_THAT(conflict.message, HasSubstr(part));
 }
 
 TEST(profile_registry, notes_names_that_are_probably_slips) {

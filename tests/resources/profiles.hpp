@@ -22,7 +22,7 @@ inline resource_profile profile_of(const std::vector<std::pair<std::string, std:
 }
 
 inline executor_capacity capacity_with(std::int64_t cores, std::map<std::string, resource_pool> custom = {}) {
-  return {cores, std::int64_t{1} << 30, 0, 0, std::move(custom)};
+  return {cores, std::int64_t{1} << 30, 0, 0, 0, std::move(custom)};
 }
 
 /// A pool with addresses "0", "1", ….

@@ -1,4 +1,4 @@
-#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 
 #include <limits>
 #include <stdexcept>
@@ -25,16 +25,21 @@ std::string fault_of(const resource_profile& profile) {
 }
 
 TEST(profile_builder, collects_both_halves) {
-  const auto profile =
-      resource_profile_builder{}
-          .require(executor_resource_requests{}.cores(2).memory("1g").memory_overhead("384m").off_heap("64").resource(
-              "gpu", 1, "./find-gpus", "nvidia.com"))
-          .require(task_resource_requests{}.cpus("0.5").resource("gpu", "1/3"))
-          .build();
+  const auto profile = resource_profile_builder{}
+                           .require(executor_resource_requests{}
+                                        .cores(2)
+                                        .memory("1g")
+                                        .memory_overhead("384m")
+                                        .off_heap("64")
+                                        .pyspark_memory("1g")
+                                        .resource("gpu", 1, "./find-gpus", "nvidia.com"))
+                           .require(task_resource_requests{}.cpus("0.5").resource("gpu", "1/3"))
+                           .build();
   EXPECT_EQ(profile.executor_amount("cores"), 2);
   EXPECT_EQ(profile.executor_amount("memory"), gib);
   EXPECT_EQ(profile.executor_amount("memoryOverhead"), 384 * mib);
   EXPECT_EQ(profile.executor_amount("offHeap"), 64 * mib);
+  EXPECT_EQ(profile.executor_amount("pyspark.memory"), gib);
   EXPECT_EQ(profile.executor.at("gpu"), (executor_request{1, "./find-gpus", "nvidia.com"}));
   EXPECT_EQ(profile.task_amount("cpus"), parsed("0.5"));
   EXPECT_EQ(profile.task_amount("gpu"), parsed("1/3"));
@@ -72,7 +77,7 @@ TEST(profile_builder, reports_texts_that_do_not_parse) {
 
 TEST(profile_builder, refuses_counts_out_of_range) {
   for (const std::int64_t count :
-       {std::int64_t{-1}, std::int64_t{0}, share::max_whole + 1, std::numeric_limits<std::int64_t>::min(),
+       {std::int64_t{-1}, std::int64_t{0}, largest_count + 1, std::numeric_limits<std::int64_t>::min(),
         std::numeric_limits<std::int64_t>::max()}) {
     EXPECT_FALSE(resource_profile_builder{}.require(task_resource_requests{}.cpus(count)).try_build()) << count;
     EXPECT_FALSE(resource_profile_builder{}.require(executor_resource_requests{}.cores(count)).try_build()) << count;
@@ -84,7 +89,7 @@ TEST(profile_rules, custom_task_amounts_are_at_most_one_or_whole) {
     EXPECT_TRUE(validate(profile_of({{"gpu", 4}}, {{"gpu", amount}}))) << amount;
   for (const auto* amount : {"1.5", "1.000000000001", "3.25"}) {
     EXPECT_THAT(fault_of(profile_of({{"gpu", 4}}, {{"gpu", amount}})),
-                HasSubstr(std::string{"amount "} + amount + " must be either at most 1 or a whole number"));
+                HasSubstr(std::string{"amount "} + amount + " must be either <= 1.0, or a whole number"));
   }
 }
 
@@ -96,7 +101,7 @@ TEST(profile_rules, cpus_may_be_any_fraction) {
 TEST(profile_rules, amounts_must_be_positive_and_in_range) {
   auto profile = profile_of({{"cores", 0}}, {});
   EXPECT_THAT(fault_of(profile), HasSubstr("executor resource cores: amount 0 must be more than zero"));
-  profile.executor["cores"].amount = share::max_whole + 1;
+  profile.executor["cores"].amount = largest_count + 1;
   EXPECT_THAT(fault_of(profile), HasSubstr("above 9000000"));
   profile.executor["cores"].amount = 1;
   for (const std::int64_t units : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
@@ -120,9 +125,10 @@ TEST(profile_rules, a_task_resource_needs_its_executor_resource) {
 }
 
 TEST(profile_rules, a_task_must_fit_its_own_executor) {
-  EXPECT_THAT(fault_of(profile_of({{"gpu", 1}}, {{"gpu", "2"}})), HasSubstr("needs 2 but an executor has only gpu 1"));
+  EXPECT_THAT(fault_of(profile_of({{"gpu", 1}}, {{"gpu", "2"}})),
+              HasSubstr("The executor resource: gpu, amount: 1 needs to be >= what one task takes of it: 2.0"));
   EXPECT_THAT(fault_of(profile_of({{"cores", 1}}, {{"cpus", "1.5"}})),
-              HasSubstr("needs 1.5 but an executor has only cores 1"));
+              HasSubstr("The number of cores per executor (=1) has to be >= the cpus of one task (=1.5)"));
   EXPECT_TRUE(validate(profile_of({{"memory", gib}}, {{"cpus", "64"}}))) << "the default's cores are not known here";
 }
 
@@ -192,8 +198,8 @@ TEST(profile_text, is_one_line_in_a_fixed_order) {
                                  {{"fpga", "2"}, {"cpus", "1"}, {"gpu", "0.5"}})),
             "executor: cores 2, memory 1g, fpga 3, gpu 1; task: cpus 1, fpga 2, gpu 0.5");
   EXPECT_EQ(to_string(profile_of({}, {{"cpus", "1/3"}})), "task: cpus 1/3");
-  EXPECT_EQ(to_string(profile_of({{"offHeap", mib}, {"memoryOverhead", mib}}, {})),
-            "executor: memoryOverhead 1m, offHeap 1m");
+  EXPECT_EQ(to_string(profile_of({{"pyspark.memory", gib}, {"offHeap", mib}, {"memoryOverhead", mib}}, {})),
+            "executor: memoryOverhead 1m, offHeap 1m, pyspark.memory 1g");
   EXPECT_EQ(to_string(resource_profile{}), "default");
 }
 

@@ -156,5 +156,94 @@ TEST_F(executor_pool_test, nearest_executor_is_the_one_that_lacks_least) {
   EXPECT_NE(pool.nearest(d)->executor, big) << "a draining one is no candidate";
 }
 
+// -- policy exact: spec MP-8
+
+struct exact_pool_test : executor_pool_test {
+  exact_pool_test() { pool = executor_pool{profile_matching::exact}; }
+
+  demand_index want_shape(std::uint64_t shape, const resource_profile& p, bool any = false) {
+    return pool.intern({{next++}, {shape}, std::make_shared<const resource_profile>(p), "build", any});
+  }
+  /// Started on request for that shape.
+  executor_index add_shape(std::uint64_t shape, const resource_profile& p) {
+    return add(executor_builder{}.started_for(p).request(next).shape({shape}));
+  }
+};
+
+const auto gpu_profile = make_profile({{"cores", 2}, {"gpu", 1}}, {{"cpus", "1"}, {"gpu", "0.5"}});
+
+TEST_F(exact_pool_test, an_executor_runs_tasks_of_the_shape_that_it_was_started_for) {
+  const auto third = add_shape(3, gpu_profile);
+  const auto fourth = add_shape(4, gpu_profile);
+  const auto d = want_shape(4, gpu_profile);
+  EXPECT_FALSE(pool.satisfies(third, d)) << "the content is the same, the profile is not";
+  EXPECT_TRUE(pool.satisfies(fourth, d));
+  const auto late = add_shape(3, gpu_profile);
+  EXPECT_FALSE(pool.satisfies(late, d));
+  EXPECT_EQ(pool.grant(d)->executor, fourth);
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(exact_pool_test, the_shape_decides_whatever_the_content) {
+  const auto e = add_shape(3, make_profile({{"cores", 8}, {"gpu", 4}}, {{"cpus", "1"}}));
+  EXPECT_TRUE(pool.satisfies(e, want_shape(3, gpu_profile)));
+}
+
+TEST_F(exact_pool_test, one_that_was_started_for_no_shape_is_there_for_equal_executor_halves) {
+  const auto e = add(executor_builder{}.started_for(gpu_profile));
+  EXPECT_TRUE(pool.satisfies(e, want_shape(7, gpu_profile)));
+  EXPECT_TRUE(pool.satisfies(e, want_shape(8, make_profile({{"cores", 2}, {"gpu", 1}}, {{"cpus", "2"}}))));
+  const auto smaller = want_shape(9, make_profile({{"cores", 1}, {"gpu", 1}}, {{"cpus", "1"}}));
+  EXPECT_FALSE(pool.satisfies(e, smaller)) << "it would be large enough";
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(exact_pool_test, a_demand_for_any_executor_is_served_where_its_tasks_fit) {
+  const auto rich = add_shape(3, gpu_profile);
+  const auto plain = add_shape(1, default_test_profile());
+  auto task = gpu_profile;
+  task.executor.clear();
+  const auto d = want_shape(1, task, true);
+  EXPECT_TRUE(pool.satisfies(rich, d));
+  EXPECT_FALSE(pool.satisfies(plain, d)) << "it has no gpu";
+  pool.remove(rich);
+  const auto nearest = pool.nearest(d);
+  ASSERT_TRUE(nearest);
+  ASSERT_THAT(nearest->lacks, SizeIs(1));
+  EXPECT_EQ(to_string(nearest->lacks[0]), "needs gpu 0.5, has 0");
+  EXPECT_EQ(nearest->other, "");
+}
+
+TEST_F(exact_pool_test, nearest_says_when_only_the_profile_is_another) {
+  add_shape(3, gpu_profile);
+  const auto nearest = pool.nearest(want_shape(4, gpu_profile));
+  ASSERT_TRUE(nearest);
+  EXPECT_THAT(nearest->lacks, SizeIs(0));
+  EXPECT_EQ(nearest->other,
+            "was started for another profile, though a large enough one (troupe.scheduler.profile-matching = exact)");
+  const auto larger = pool.nearest(want_shape(5, make_profile({{"cores", 4}}, {{"cpus", "4"}})));
+  EXPECT_EQ(larger->other, "was started for another profile (troupe.scheduler.profile-matching = exact)");
+}
+
+TEST_F(exact_pool_test, addresses_are_taken_in_the_order_of_their_texts) {
+  add(executor_builder{}.started_for(make_profile({{"cores", 11}, {"gpu", 11}}, {{"gpu", "1"}})));
+  const auto d = want_shape(2, make_profile({{"cores", 11}, {"gpu", 11}}, {{"gpu", "1"}}));
+  std::vector<std::string> order;
+  for (int i = 0; i < 4; ++i) order.push_back(pool.grant(d)->holding.resources.at("gpu").at(0).address);
+  EXPECT_THAT(order, ElementsAre("0", "1", "10", "2"));
+}
+
+TEST_F(executor_pool_test, the_best_executors_with_room_come_in_the_order_of_grants) {
+  const auto rich = add(executor_builder{}.gpus(1));
+  const auto busy = add(executor_builder{}.cores(2));
+  const auto idle = add(executor_builder{}.cores(2));
+  const auto d = want(default_test_profile());
+  ASSERT_TRUE(pool.grant_on(busy, d));
+  EXPECT_THAT(pool.with_room(d, 9), ElementsAre(idle, busy, rich));
+  EXPECT_THAT(pool.with_room(d, 2), ElementsAre(idle, busy));
+  ASSERT_TRUE(pool.grant_on(rich, d));
+  EXPECT_THAT(pool.with_room(d, 9), ElementsAre(idle, busy));
+}
+
 } // namespace
 } // namespace troupe::testing

@@ -69,12 +69,18 @@ executor_builder& executor_builder::custom(const std::string& name, std::int64_t
 executor_builder& executor_builder::started_for(const resource_profile& profile) {
   info_.profile = profile;
   info_.capacity = capacity_of(profile);
-  for (const auto& [name, pool] : executor_capacity{info_.capacity}.custom) custom(name, pool.amount);
+  for (const auto& [name, pool] : executor_capacity{info_.capacity}.custom)
+    if (!pool.counted) custom(name, pool.amount);
   return *this;
 }
 
 executor_builder& executor_builder::request(std::uint64_t id) {
   info_.request = {id};
+  return *this;
+}
+
+executor_builder& executor_builder::shape(shape_id id) {
+  info_.shape = id;
   return *this;
 }
 

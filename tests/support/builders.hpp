@@ -38,6 +38,8 @@ public:
   /// The profile that it was started for; its amounts become the capacity.
   executor_builder& started_for(const resource_profile& profile);
   executor_builder& request(std::uint64_t id);
+  /// The shape that it registers as.
+  executor_builder& shape(shape_id id);
   executor_builder& host(std::string name);
   executor_builder& commands_only();
   executor_builder& build(std::string id);

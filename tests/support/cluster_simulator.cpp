@@ -45,6 +45,7 @@ constexpr duration patience = 20'000s; ///< then every job has so long to end
 dag_scheduler::options random_options(dice& d, profile_matching matching) {
   dag_scheduler::options o;
   o.matching = matching;
+  if (matching == profile_matching::exact) o.resubmit_delay = 200ms;
   if (d.once_in(3)) o.max_batch = 4;
   if (d.once_in(4)) o.retained_jobs = 2;
   o.max_stage_attempts = 8;
@@ -298,6 +299,7 @@ void simulator::converge(const std::vector<executor_order>& wanted) {
       continue;
     }
     executor_info info = executor_builder{}.started_for(order.shape.profile).request(order.request.value).make({}, 0);
+    info.shape = order.identity();
     info.capacity = place->capacity;
     info.host = hosts_.hosts()[place->host].name;
     at(latency() + 50ms, "hello of request " + std::to_string(order.request.value), [=, this] {

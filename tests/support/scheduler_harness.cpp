@@ -44,8 +44,12 @@ job_id scheduler_harness::submit(const job_builder& what) {
     if (!resolved) throw std::logic_error(resolved.error().message);
     profiles.push_back({resolved->profile, resolved->shape, resolved->content});
   }
+  return submit(what, profiles);
+}
+
+job_id scheduler_harness::submit(const job_builder& what, const std::vector<resolved_profile>& profiles) {
   effects::list out;
-  const auto id = scheduler.on_job_submitted(job, profiles, now, out);
+  const auto id = scheduler.on_job_submitted(what.make(), profiles, now, out);
   carry_out(out);
   return id;
 }

@@ -30,6 +30,8 @@ public:
   std::function<feasibility(const executor_shape&)> answer;
 
   job_id submit(const job_builder& job);
+  /// The same with other numbers for its profiles than the registry's: one for each, the default one first.
+  job_id submit(const job_builder& job, const std::vector<resolved_profile>& profiles);
   executor_id add(const executor_builder& what);
   void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true);
   void cancel(job_id job);

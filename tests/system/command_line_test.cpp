@@ -115,7 +115,8 @@ protected:
   std::string executor_file(const std::string& status) const {
     const auto address = found_in(status, R"re("address": "([^"]+)")re");
     return written("node.yaml",
-                   "node: {role: executor, driver: '" + address + "'}\ntroupe: {executor: {cores: 1, memory: 1g}}\n");
+                   "node: {role: executor, driver: '" + address +
+                       "'}\ntroupe: {executor: {cores: 1, memory: 1g, resource: {scratch: {amount: 2g}}}}\n");
   }
 
   /// The first group of the pattern's first match.
@@ -385,6 +386,7 @@ TEST_F(command_line, the_log_of_an_executor_that_has_ended_is_printed_while_its_
   const auto node = executor_file(first);
   auto guest = started({"node", "--config-file=" + node});
   EXPECT_EQ(awaited(*guest, "executor (\\d+) cluster"), "3");
+  EXPECT_THAT(status(), ContainsRegex(R"("scratch": \{\s*"amount": 2147483648)")) << "a size is not looked for";
   const auto run_directory = found_in(first, R"re("directory": "([^"]+)")re");
   const auto kill_executor = [&](const std::string& number) {
     ASSERT_TRUE(testing::wait_until([&] { return fs::exists(run_directory + "/log-of-executor-" + number); }));
@@ -547,6 +549,13 @@ TEST_F(command_line, profiles_and_settings_can_be_looked_at) {
   EXPECT_EQ(check.code, 0) << check.output;
   EXPECT_THAT(check.printed, AllOf(HasSubstr("half-gpu"), HasSubstr("2 slots per executor")));
   EXPECT_THAT(run({"profile", "check", config("gpu.yaml"), "--json"}).printed, HasSubstr(R"("slots": 2)"));
+  const auto sizes = written("sizes.yaml", "profiles: {m: {executor: {cores: 2, memory: 1g, resource: {gpu-memory: "
+                                           "{amount: 40g}}}, task: {cpus: 1, resource: {gpu-memory: {amount: 16g}}}}}");
+  EXPECT_THAT(run({"profile", "check", sizes}).printed,
+              AllOf(HasSubstr("memory 1g, gpu-memory 40g; task: cpus 1, gpu-memory 16g"),
+                    HasSubstr("2 slots per executor"), HasSubstr("8g of 40g gpu-memory stay idle")));
+  EXPECT_THAT(run({"profile", "check", sizes, "--conf", "troupe.executor.min-memory-overhead=384m"}).printed,
+              HasSubstr("memoryOverhead 384m"));
   const auto show =
       run({"config", "show", "--config-file=" + config("driver.yaml"), "--conf", "troupe.executor.cores=3"});
   EXPECT_EQ(show.code, 0) << show.output;

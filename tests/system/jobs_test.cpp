@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/shapes.hpp>
@@ -302,6 +302,28 @@ TEST_F(devices, of_an_executor_process_are_its_own_part_of_the_mask) {
 
 TEST_F(devices, of_a_thread_are_counted_in_the_mask_of_its_process) {
   EXPECT_EQ(seen_on("local[1]", "2"), "1=1 3=0 of 3,1");
+}
+
+// Spec EX-1, MP-8: as which shape an executor was asked for goes with it, through its process, to its registration.
+TEST_P(jobs_on_clusters, executors_register_as_the_shape_that_they_were_started_for) {
+  const auto small = resource_profile_builder{}
+                         .require(executor_resource_requests{}.cores(1).memory("128m"))
+                         .require(task_resource_requests{}.cpus(1))
+                         .build();
+  test_cluster cluster{GetParam().options({"troupe.scheduler.profile-matching=exact"})};
+  auto session = cluster.make_session();
+  EXPECT_EQ(session.range(0, 4, 1).count(), 4u);
+  for (const auto& e : cluster.executors()) EXPECT_EQ(e.status.info.shape, shape_id{1}) << "the default profile's";
+  EXPECT_EQ(session.range(0, 4, 1).with_resources(small).count(), 4u);
+  std::size_t found = 0;
+  for (const auto& e : cluster.executors()) {
+    if (e.status.info.shape == shape_id{1}) continue;
+    ++found;
+    EXPECT_EQ(e.status.info.shape, shape_id{2});
+    EXPECT_EQ(e.status.info.profile.executor_amount("memory"), 128 << 20);
+  }
+  EXPECT_EQ(found, 1u);
+  cluster.check_clean();
 }
 
 TEST_P(jobs_on_clusters, what_fits_no_empty_host_fails_at_once) {

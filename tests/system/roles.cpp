@@ -1,3 +1,4 @@
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/roles.hpp>
 
 #include <filesystem>

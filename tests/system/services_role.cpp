@@ -39,6 +39,7 @@ int play_services(const std::vector<std::string>& arguments) {
   opts.secret = std::make_shared<const session_secret>(*secret);
   opts.name = "services:" + std::to_string(getpid());
   opts.defaults = *default_profile(effective);
+  opts.overhead = overhead_rule_of(effective);
   process_backend::options processes;
   processes.hosts = cluster_of({2, 2, std::int64_t{2} << 30}, {}).hosts;
   processes.described_by = "the test's services process";

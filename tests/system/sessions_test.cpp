@@ -17,6 +17,7 @@
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/api/session.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/tests/system/background.hpp>

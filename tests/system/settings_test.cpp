@@ -17,6 +17,7 @@
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/roles.hpp>
 #include <troupe/tests/system/settings_support.hpp>
@@ -29,6 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 namespace fs = std::filesystem;
@@ -72,10 +74,10 @@ TEST(settings_in_effect, executors_and_tasks_of_the_default_profile_are_as_they_
   test_cluster cluster{
       {.master = "local[4]",
        .conf = {"troupe.executor.cores=2", "troupe.executor.memory=64m", "troupe.executor.memory-overhead=32m",
-                "troupe.executor.off-heap=16m", "troupe.task.cpus=0.5", "troupe.executor.resource.gpu.addresses=7",
-                "troupe.executor.resource.gpu.amount=1", "troupe.executor.resource.gpu.vendor=acme",
-                "troupe.task.resource.gpu.amount=1/3", "troupe.executor.resource.fpga.discovery-script=" + finds,
-                "troupe.executor.resource.fpga.amount=1"}}};
+                "troupe.executor.off-heap=16m", "troupe.executor.pyspark-memory=8m", "troupe.task.cpus=0.5",
+                "troupe.executor.resource.gpu.addresses=7", "troupe.executor.resource.gpu.amount=1",
+                "troupe.executor.resource.gpu.vendor=acme", "troupe.task.resource.gpu.amount=1/3",
+                "troupe.executor.resource.fpga.discovery-script=" + finds, "troupe.executor.resource.fpga.amount=1"}}};
   auto session = cluster.make_session();
   EXPECT_EQ(session.range(0, 10, 4).count(), 10u);
   const auto executors = cluster.executors();
@@ -86,11 +88,26 @@ TEST(settings_in_effect, executors_and_tasks_of_the_default_profile_are_as_they_
   EXPECT_EQ(info.capacity.memory, 64 << 20);
   EXPECT_EQ(info.capacity.memory_overhead, 32 << 20);
   EXPECT_EQ(info.capacity.off_heap, 16 << 20);
+  EXPECT_EQ(info.capacity.pyspark_memory, 8 << 20);
   EXPECT_THAT(info.capacity.custom.at("gpu").addresses, ElementsAre("7"));
   EXPECT_THAT(info.capacity.custom.at("fpga").addresses, ElementsAre("f0"));
   EXPECT_EQ(info.profile.executor.at("gpu").vendor, "acme");
   EXPECT_EQ(info.slots, 3) << "four by cpus, three by shares of the gpu";
   for (const auto& p : session.last_placements()) EXPECT_EQ(p.holding.resources.at("gpu").at(0).address, "7");
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, profiles_get_the_overhead_of_their_own_memory) {
+  test_cluster cluster{
+      {.master = "local[2]",
+       .conf = {"troupe.executor.memory-overhead-factor=0.25", "troupe.executor.min-memory-overhead=64m"}}};
+  auto session = cluster.make_session();
+  const auto profile = resource_profile_builder{}.require(executor_resource_requests{}.cores(1).memory("512m")).build();
+  EXPECT_EQ(session.range(0, 10, 2).with_resources(profile).count(), 10u);
+  const auto executors = cluster.executors();
+  ASSERT_THAT(executors, Not(IsEmpty()));
+  EXPECT_EQ(executors.front().status.info.capacity.memory, 512 << 20);
+  EXPECT_EQ(executors.front().status.info.capacity.memory_overhead, 128 << 20);
   cluster.check_clean();
 }
 
@@ -124,6 +141,18 @@ TEST_F(without_gpu, made_up_addresses_hide_real_ones_where_they_are_wanted) {
   const auto made_up = resources_of_machine(settings_of({"troupe.gpu.discovery=fake"}));
   ASSERT_TRUE(made_up) << made_up.error().message;
   EXPECT_THAT(made_up->pools.at("gpu").addresses, ElementsAre("fake-0", "fake-1"));
+  EXPECT_FALSE(fs::exists(asked));
+}
+
+TEST(settings_in_effect, nothing_is_discovered_where_an_amount_is_a_size_or_zero) {
+  testing::temporary_directory folder;
+  const auto asked = folder.path() + "/asked";
+  const auto found = resources_of_machine(
+      settings_of({"troupe.gpu.discovery=none", "troupe.executor.resource.gpu-memory.amount=40g",
+                   "troupe.executor.resource.fpga.discovery-script=" + script(folder, "echo >" + asked),
+                   "troupe.executor.resource.fpga.amount=0"}));
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(found->pools, ElementsAre(Pair("gpu-memory", resource_pool{std::int64_t{40} << 30, {}, true})));
   EXPECT_FALSE(fs::exists(asked));
 }
 

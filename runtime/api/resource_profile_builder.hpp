@@ -1,0 +1,86 @@
+#pragma once
+
+/// How programs write resource profiles. Not thread-safe; what is built is a plain value.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/result.hpp>
+
+namespace troupe {
+
+/// What an executor must have. A later call for one name replaces the earlier one. Amounts are checked by
+/// `resource_profile_builder::build`; texts that do not parse are remembered and reported there too.
+class executor_resource_requests {
+public:
+  executor_resource_requests& cores(std::int64_t count);
+  executor_resource_requests& memory(std::string_view size); ///< `"1g"`; see parse_memory
+  executor_resource_requests& memory_overhead(std::string_view size);
+  executor_resource_requests& off_heap(std::string_view size);
+  executor_resource_requests& pyspark_memory(std::string_view size);
+  executor_resource_requests& resource(std::string name, std::int64_t amount, std::string discovery_script = {},
+                                       std::string vendor = {});
+  /// `"2"` is that count, `"40g"` a counted size; see parse_resource_amount.
+  executor_resource_requests& resource(std::string name, std::string_view amount, std::string discovery_script = {},
+                                       std::string vendor = {});
+
+  const std::map<std::string, executor_request>& requests() const noexcept { return requests_; }
+  const std::vector<error>& errors() const noexcept { return errors_; }
+
+private:
+  executor_resource_requests& sized(std::string_view name, std::string_view size);
+
+  std::map<std::string, executor_request> requests_;
+  std::vector<error> errors_;
+};
+
+/// What one task takes. A later call for one name replaces the earlier one.
+class task_resource_requests {
+public:
+  task_resource_requests& cpus(std::int64_t count);
+  task_resource_requests& cpus(std::string_view amount); ///< `"0.5"`, `"1/3"`
+  task_resource_requests& resource(std::string name, std::int64_t amount);
+  task_resource_requests& resource(std::string name, std::string_view amount); ///< `"0.5"`, `"1/3"`, `"2"`, `"10g"`
+  task_resource_requests& resource(std::string name, const char* amount) {
+    return resource(std::move(name), std::string_view{amount});
+  }
+
+  const std::map<std::string, share>& requests() const noexcept { return requests_; }
+  const std::vector<error>& errors() const noexcept { return errors_; }
+
+private:
+  task_resource_requests& put(std::string name, result<share> amount);
+
+  std::map<std::string, share> requests_;
+  std::vector<error> errors_;
+};
+
+/// Collects requests and builds profiles from them. Stays usable after `build`.
+class resource_profile_builder {
+public:
+  resource_profile_builder& require(const executor_resource_requests& requests);
+  resource_profile_builder& require(const task_resource_requests& requests);
+
+  /// The profile, or the first rule that it breaks: a bad name; an amount that did not parse, is not positive,
+  /// overflows, or lies above 1 without being whole (custom task amounts); `cpus` on the executor side or a built-in
+  /// executor name on the task side; a counted size with a discovery script or a vendor, or a task that takes a
+  /// fraction of it; a custom task resource that the executor half lacks; a task that needs more than an executor of
+  /// this very profile has. A profile with nothing in it passes: it stands for the default one.
+  result<resource_profile> try_build() const;
+  /// The same; throws std::invalid_argument with the error's message.
+  resource_profile build() const;
+
+private:
+  std::map<std::string, executor_request> executor_;
+  std::map<std::string, share> task_;
+  std::vector<error> errors_;
+};
+
+/// A number for one more profile of this process (see `resource_profile::build`). Any thread.
+std::uint64_t next_profile_build() noexcept;
+
+} // namespace troupe

@@ -1,0 +1,134 @@
+// What the rules for profiles change for jobs, on every shape of cluster.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
+#include <troupe/tests/system/shapes.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class profiles_on_clusters : public ::testing::TestWithParam<cluster_shape> {
+protected:
+  static resource_profile small(std::string_view memory = "64m") {
+    return resource_profile_builder{}
+        .require(executor_resource_requests{}.cores(1).memory(memory))
+        .require(task_resource_requests{}.cpus(1))
+        .build();
+  }
+  /// The job's error, or "" where it succeeded with both profiles on datasets of one stage.
+  static std::string error_where_they_meet(test_cluster& cluster, const resource_profile& a,
+                                           const resource_profile& b) {
+    auto session = cluster.make_session();
+    try {
+      const auto count = session.range(0, 4, 2)
+                             .with_resources(a)
+                             .named("readers")
+                             .filter([](const std::int64_t&) { return true; })
+                             .with_resources(b)
+                             .count();
+      EXPECT_EQ(count, 4u);
+      return {};
+    } catch (const job_error& e) {
+      EXPECT_EQ(e.code(), ec::invalid_profile) << e.what();
+      return e.what();
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(shapes, profiles_on_clusters, ::testing::ValuesIn(all_shapes()),
+                         [](const auto& shape) { return shape.param.name; });
+
+TEST_P(profiles_on_clusters, that_meet_in_one_stage_are_an_error_or_merged) {
+  {
+    test_cluster cluster{GetParam().options()};
+    EXPECT_THAT(error_where_they_meet(cluster, small("64m"), small("96m")),
+                AllOf(HasSubstr("two resource profiles meet in one stage: 'readers' has"), HasSubstr("memory 64m"),
+                      HasSubstr("memory 96m"), HasSubstr("troupe.scheduler.profile-change = merge")));
+    EXPECT_THAT(error_where_they_meet(cluster, small(), small()), IsEmpty()) << "equal contents are one profile";
+    cluster.check_clean();
+  }
+  test_cluster cluster{GetParam().options({"troupe.scheduler.profile-change=merge"})};
+  EXPECT_THAT(error_where_they_meet(cluster, small("64m"), small("96m")), IsEmpty());
+  std::set<std::int64_t> sizes;
+  for (const auto& e : cluster.executors()) sizes.insert(e.status.info.capacity.memory);
+  EXPECT_EQ(sizes, std::set<std::int64_t>{96 << 20}) << "the larger amount of each";
+  cluster.check_clean();
+}
+
+TEST_P(profiles_on_clusters, are_told_apart_by_their_build_under_exact_matching) {
+  test_cluster cluster{GetParam().options({"troupe.scheduler.profile-matching=exact"})};
+  EXPECT_THAT(error_where_they_meet(cluster, small(), small()),
+              HasSubstr("Multiple ResourceProfiles specified in the RDDs for this stage"));
+  const auto one = small();
+  EXPECT_THAT(error_where_they_meet(cluster, one, one), IsEmpty());
+  const auto uneven = resource_profile_builder{}
+                          .require(executor_resource_requests{}.cores(1).memory("64m").resource("gpu", 1))
+                          .require(task_resource_requests{}.cpus(1).resource("gpu", "0.7"))
+                          .build();
+  EXPECT_THAT(error_where_they_meet(cluster, uneven, uneven), HasSubstr("must be either <= 0.5"));
+  cluster.check_clean();
+}
+
+TEST_P(profiles_on_clusters, share_executors_by_what_they_need_or_by_who_they_are) {
+  // Room for two such executors at once, one after the other or beside each other.
+  for (const bool exact : {false, true}) {
+    test_cluster cluster{
+        GetParam().options({"troupe.scheduler.profile-matching=" + std::string{exact ? "exact" : "compatible"}})};
+    auto session = cluster.make_session();
+    const auto pairs = session.range(0, 4, 1).with_resources(small()).map([](std::int64_t n) {
+      return std::pair{n % 2, n};
+    });
+    EXPECT_EQ(pairs.reduce_by_key(std::plus<>{}, 1).with_resources(small()).count(), 2u);
+    std::set<executor_id> used;
+    for (const auto& p : session.last_placements()) used.insert(p.executor);
+    EXPECT_EQ(used.size(), exact ? 2u : 1u) << (exact ? "exact" : "compatible");
+    cluster.check_clean();
+  }
+}
+
+TEST(support_matrix, refuses_what_spark_refuses_on_a_master) {
+  const auto profile = resource_profile_builder{}.require(task_resource_requests{}.cpus(1)).build();
+  for (const auto* matrix : {"all", "spark"}) {
+    test_cluster cluster{{.master = "local[2]", .conf = {"troupe.scheduler.support-matrix=" + std::string{matrix}}}};
+    auto session = cluster.make_session();
+    std::string refusal;
+    try {
+      session.range(0, 4, 2).with_resources(profile).count();
+    } catch (const job_error& e) {
+      refusal = e.what();
+    }
+    if (std::string_view{matrix} == "all") {
+      EXPECT_THAT(refusal, IsEmpty());
+    } else {
+      EXPECT_THAT(refusal, HasSubstr("TaskResourceProfiles are only supported for Standalone, Yarn and Kubernetes"));
+    }
+    EXPECT_EQ(session.range(0, 4, 2).count(), 4u) << "the default profile is always supported";
+    cluster.check_clean();
+  }
+}
+
+TEST(exact_default_profile, takes_all_cores_of_a_host_where_none_are_configured) {
+  for (const bool configured : {false, true}) {
+    std::vector<std::string> conf{"troupe.scheduler.profile-matching=exact"};
+    if (configured) conf.push_back("troupe.executor.cores=1");
+    test_cluster cluster{{.master = "local-cluster[1,2,1g]", .conf = conf}};
+    auto session = cluster.make_session();
+    EXPECT_EQ(session.range(0, 4, 2).count(), 4u);
+    const auto executors = cluster.executors();
+    ASSERT_FALSE(executors.empty());
+    EXPECT_EQ(executors.front().status.info.capacity.cores, configured ? 1 : 2);
+    cluster.check_clean();
+  }
+}
+
+} // namespace
+} // namespace troupe::system_tests
