@@ -11,10 +11,10 @@ namespace {
 class gpu_executor {
 public:
   gpu_executor(std::int64_t gpus, const profile_rules& rules) : gpu_executor(addresses(gpus), rules) {}
-  gpu_executor(const std::vector<std::string>& gpus, const profile_rules&) {
+  gpu_executor(const std::vector<std::string>& gpus, const profile_rules& rules) {
     auto capacity = capacity_of("cores 64");
     capacity.custom["gpu"] = {static_cast<std::int64_t>(gpus.size()), gpus};
-    book_ = ledger{capacity};
+    book_ = ledger{capacity, rules.matching};
   }
 
   /// What a task that takes so much would hold.
@@ -98,9 +98,9 @@ std::string choose_take_give_back(const profile_rules& rules) {
   return out + ", " + e.free("0");
 }
 
-std::string two_resources_of_which_one_lacks(const profile_rules&) {
+std::string two_resources_of_which_one_lacks(const profile_rules& rules) {
   auto capacity = capacity_of("cores 4, gpu 1, fpga 1");
-  ledger book{capacity};
+  ledger book{capacity, rules.matching};
   const auto first = book.choose(profile_of("; fpga 1"));
   if (!book.acquire(*first)) return "refused";
   return to_text(book.choose(profile_of("; gpu 1, fpga 1"))) + ", gpu free " + to_string(book.free_of("gpu", "0"));
@@ -182,12 +182,13 @@ const table address_rules_rows{
     {
         {"AD-1", "a task of cpus alone", without_custom_resources, same("nothing")},
         {"AD-2", "3 of the gpus 2, 10, 1, 0", three_of_addresses_in_another_order,
-         in_compatible("gpu 2:1, gpu 10:1, gpu 1:1")},
+         differs("gpu 0:1, gpu 1:1, gpu 10:1", "gpu 2:1, gpu 10:1, gpu 1:1")},
         {"AD-3", "0.5, then 2, then 1 of three gpus", whole_beside_a_part,
          same("gpu 0:0.5 | gpu 1:1, gpu 2:1 | does not fit")},
         {"AD-4", "0.6, 0.6 and 0.8 of two gpus", parts_that_do_not_add_up,
          same("gpu 0:0.6 | gpu 1:0.6 | does not fit")},
-        {"AD-4", "0.5 where gpu 1 has half left", part_beside_a_fuller_one, in_compatible("gpu 1:0.5 | gpu 0:1")},
+        {"AD-4", "0.5 where gpu 1 has half left", part_beside_a_fuller_one,
+         differs("gpu 0:0.5 | does not fit", "gpu 1:0.5 | gpu 0:1")},
         {"AD-5", "3 of two gpus", more_than_there_is, same("does not fit | 1, 1")},
         {"AD-6", "what is free before taking, after, and after giving back", choose_take_give_back, same("1, 0.5, 1")},
         {"AD-6", "a gpu and an fpga, which is taken", two_resources_of_which_one_lacks,
@@ -206,7 +207,7 @@ const table address_rules_rows{
         {"AD-11", "taking of a resource that is not there", take_another_resource,
          same("refused: …fpga…does not exist…")},
         {"AD-12", "0.5 where gpu 1 has half left, then a whole one", part_beside_a_fuller_one,
-         in_compatible("gpu 1:0.5 | gpu 0:1")},
+         differs("gpu 0:0.5 | does not fit", "gpu 1:0.5 | gpu 0:1")},
         {"AD-13", "four gpus filled with 0.7, then 0.4, then 0.3", shared_by_profiles,
          same("4 of 0.7, 0 of 0.4, 4 of 0.3")},
         {"AD-14", "a command with gpu 3, one without", devices_of_commands,
@@ -214,11 +215,11 @@ const table address_rules_rows{
     }};
 
 /// Slots on an executor with 20 cores and 4 gpus.
-std::string slots_on_twenty_cores(const std::string& gpu, const profile_rules&) {
+std::string slots_on_twenty_cores(const std::string& gpu, const profile_rules& rules) {
   const auto profile = profile_of("; cpus 1, gpu " + gpu);
   const auto capacity = capacity_of("cores 20, gpu 4");
   const auto all = slots_of(capacity, profile).slots;
-  const auto free = ledger{capacity}.free_slots(profile);
+  const auto free = ledger{capacity, rules.matching}.free_slots(profile);
   return all == free ? std::to_string(all) : std::to_string(all) + ", but free " + std::to_string(free);
 }
 

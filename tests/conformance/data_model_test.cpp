@@ -1,5 +1,6 @@
 // What a profile is (DM) and when two are equal (ID).
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/discovery/resource_json.hpp>
 #include <troupe/tests/conformance/profile_texts.hpp>
 #include <troupe/tests/conformance/rule.hpp>
@@ -26,7 +27,11 @@ const table memory_sizes_rows{"memory_sizes",
                                   {"DM-5", "4G", same("4294967296")},
                                   {"DM-5", "1t", same("1099511627776")},
                                   {"DM-5", "1pb", same("1125899906842624")},
+                                  {"DM-6", "4g", same("4294967296")},
+                                  {"DM-6", "2000m", same("2097152000")},
                                   {"DM-6", "512000k", same("524288000")},
+                                  {"DM-6", "1g", same("1073741824")},
+                                  {"DM-6", "4096", same("4294967296")},
                                   {"DM-6", "1023k", same("1047552")},
                                   {"DM-7", "0.5g", same("refused: …0.5g…")},
                                   {"DM-7", "4x", same("refused: …4x…")},
@@ -42,8 +47,13 @@ const table built_profiles_rows{
     "built_profiles",
     profile_text,
     {
-        {"DM-2", "cores 2, memory 4096, memoryOverhead 1g, offHeap 3m, gpu 1; cpus 1, gpu 1",
-         same("executor: cores 2, memory 4g, memoryOverhead 1g, offHeap 3m, gpu 1; task: cpus 1, gpu 1")},
+        {"DM-1", "cores 1, gpu 9000000; cpus 1", same("executor: cores 1, gpu 9000000; task: cpus 1")},
+        {"DM-1", "cores 1, gpu 9000001; cpus 1", same("refused: …gpu…9000001…largest count…")},
+        {"DM-1", "cores 1, gpu-memory 2147483649b; cpus 1", same("executor: cores 1, gpu-memory 2147483649b; …")},
+        {"DM-2", "cores 2, memory 4096, memoryOverhead 1g, offHeap 3m, pyspark.memory 2g, gpu 1; cpus 1, gpu 1",
+         same("executor: cores 2, memory 4g, memoryOverhead 1g, offHeap 3m, pyspark.memory 2g, gpu 1; "
+              "task: cpus 1, gpu 1")},
+        {"DM-2", "cores 2, disk 3; cpus 1", same("executor: cores 2, disk 3; task: cpus 1")},
         {"DM-3", "cores 1, fpga 2; fpga 1", same("executor: cores 1, fpga 2; task: fpga 1")},
         {"DM-3", "cores 1, cpus 2; cpus 1", same("refused: executor resource cpus: …write cores")},
         {"DM-3", "cores 1; cores 1", same("refused: task resource cores: …tasks take cpus…")},
@@ -76,14 +86,17 @@ std::string registered(const std::string& text, const profile_rules& rules) {
                : refused(known.error());
 }
 
-const table fractions_rows{"fractions",
-                           registered,
-                           {
-                               {"DM-10", "cores 8, gpu 2; cpus 1, gpu 0.5", in_compatible("0.5 gpu, slots 4")},
-                               {"DM-10", "cores 8, gpu 2; cpus 1, gpu 0.7", in_compatible("0.7 gpu, slots 2")},
-                               {"DM-11", "; cpus 1, gpu 0.7", in_compatible("0.7 gpu, slots 2")},
-                               {"DM-13", "; cpus 0.3", in_compatible("0 gpu, slots 26")},
-                           }};
+const table fractions_rows{
+    "fractions",
+    registered,
+    {
+        {"DM-10", "cores 8, gpu 2; cpus 1, gpu 0.5", same("0.5 gpu, slots 4")},
+        {"DM-10", "cores 8, gpu 2; cpus 1, gpu 0.7",
+         differs("refused: …task resource amount 0.7 must be either <= 0.5…", "0.7 gpu, slots 2")},
+        {"DM-10", "cores 8, gpu 2; cpus 1, gpu 2", same("2 gpu, slots 1")},
+        {"DM-11", "; cpus 1, gpu 0.7", same("0.7 gpu, slots 2")},
+        {"DM-13", "; cpus 0.3", same("0 gpu, slots 26")},
+    }};
 
 std::string amount_of_two_gibibytes(const profile_rules&) {
   // The amount of an event log test of Spark: more than 32 bits hold.
@@ -159,14 +172,14 @@ const table data_model_rows{
     {
         {"DM-1", "2 GiB and a byte of memory", amount_of_two_gibibytes, same("2147483649")},
         {"DM-1", "requests that differ in one field", equality_of_requests, same("amount, script, vendor")},
-        {"DM-3", "an executor with cpu 2", notes_on_a_slip, in_compatible("executor resource cpu …cores?…")},
+        {"DM-3", "an executor with cpu 2", notes_on_a_slip, same("executor resource cpu …cores?…")},
         {"DM-4", "requests that change after the profile was built", a_copy_is_taken, same("2")},
         {"DM-14", "an empty executor half, two empty halves, an executor half", kinds,
          same("task-only, task-only, full")},
         {"DM-15", "two calls for each half", a_later_call_overrides,
          same("executor: cores 4, memory 1g, gpu 1; task: cpus 2, gpu 0.5")},
         {"DM-16", "one builder builds twice: is the content equal?", two_builds, same("yes")},
-        {"DM-16", "one builder builds twice: the ids", ids_of_two_builds, in_compatible("1, 1")},
+        {"DM-16", "one builder builds twice: the ids", ids_of_two_builds, differs("1, 2", "1, 1")},
         {"DM-17", "same, other order, other name", order_of_addresses, same("yes, no, no")},
     }};
 
@@ -237,13 +250,13 @@ std::string equality_by_kind(const profile_rules&) {
 const table ids_rows{
     "ids",
     {
-        {"ID-1", "the default and two more", ids_in_order, in_compatible("0, 1, 2")},
-        {"ID-3", "a profile that was built before the registry", id_of_an_early_profile, in_compatible("1, cores 2")},
-        {"ID-4", "a merger, the same again, another profile", id_after_known_mergers, in_compatible("3, 3, 4")},
-        {"ID-5", "equal content, built twice", ids_of_two_builds, in_compatible("1, 1")},
+        {"ID-1", "the default and two more", ids_in_order, same("0, 1, 2")},
+        {"ID-3", "a profile that was built before the registry", id_of_an_early_profile, same("1, cores 2")},
+        {"ID-4", "a merger, the same again, another profile", id_after_known_mergers, same("3, 3, 4")},
+        {"ID-5", "equal content, built twice", ids_of_two_builds, differs("1, 2", "1, 1")},
         {"ID-6", "a task-only and a full profile of one task half", equality_by_kind, same("no")},
         {"ID-6", "a task-only profile, and a full one that says the same", id_of_equal_halves,
-         in_compatible("one profile")},
+         differs("two profiles", "one profile")},
         {"ID-7", "same, other script, other vendor", equality_by_scripts, same("yes, no, no")},
     }};
 

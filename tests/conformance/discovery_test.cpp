@@ -143,8 +143,7 @@ const table discovery_rows{
          same("a b from list, programs run: 0")},
         {"RD-9", "3 found, 2 wanted", three_for_two, same("0 1 from /find; …2…")},
         {"RD-9", "3 found, 4 wanted", three_for_four, same("refused: …gpu: 4 addresses…3 (0, 1, 2, …")},
-        {"RD-10", "2 gpus in the profile, 1 in the default one", executor_of_a_profile,
-         in_compatible("cores 2, gpu 0 1")},
+        {"RD-10", "2 gpus in the profile, 1 in the default one", executor_of_a_profile, same("cores 2, gpu 0 1")},
     }};
 
 } // namespace

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <stdexcept>
 
+#include <troupe/runtime/api/resource_profile_builder.hpp>
+
 namespace troupe::conformance {
 namespace {
 
@@ -25,14 +27,11 @@ executor_resource_requests executor_half(std::string_view text) {
   for (const auto& clause : parts_of(text, ',')) {
     auto words = parts_of(clause, ' ');
     words.resize(4);
-    if (words[0] == resource_names::memory)
-      all.memory(words[1]);
-    else if (words[0] == resource_names::memory_overhead)
-      all.memory_overhead(words[1]);
-    else if (words[0] == resource_names::off_heap)
-      all.off_heap(words[1]);
+    const bool is_size = words[0] != resource_names::cores && is_builtin_executor_resource(words[0]);
+    if (is_size || words[1].find_first_not_of("-0123456789") != std::string::npos)
+      all.resource(words[0], std::string_view{words[1]}, words[2], words[3]);
     else
-      all.resource(words[0], number(words[1]), words[2], words[3]);
+      all.resource(words[0], number(words[1]), words[2], words[3]); // below zero too, which no text says
   }
   return all;
 }
@@ -81,14 +80,16 @@ executor_capacity capacity_of(std::string_view text) {
   return capacity;
 }
 
-profile_registry registry_with(std::string_view text, const profile_rules&) {
-  return profile_registry{complete(profile_of(text), profile_of("cores 1, memory 1g; cpus 1"))};
+profile_registry registry_with(std::string_view text, const profile_rules& rules) {
+  const bool whole_host = rules.is_exact() && rules.master == master_kind::local_cluster && !rules.cores_configured;
+  const auto rest = profile_of(whole_host ? "memory 1g; cpus 1" : "cores 1, memory 1g; cpus 1");
+  return profile_registry{complete(profile_of(text), rest), rules};
 }
 
 result<profile_registration> merge_all(profile_registry& registry, const std::vector<profile_id>& profiles) {
-  auto merged = registry.merge(profiles.at(0), profiles.at(1));
-  for (std::size_t i = 2; merged && i < profiles.size(); ++i) merged = registry.merge(merged->profile, profiles[i]);
-  return merged;
+  std::vector<profile_use> uses;
+  for (const auto id : profiles) uses.push_back({id, "dataset " + std::to_string(uses.size())});
+  return registry.profile_of_stage(uses, profile_change::merge);
 }
 
 std::string to_text(const std::optional<allotment>& holding) {

@@ -24,7 +24,8 @@ resource_profile profile_of(std::string_view text);
 /// Cores as given, 64 GiB of memory, and custom resources with addresses `0`, `1`, …: of the executor half alone.
 executor_capacity capacity_of(std::string_view text);
 
-/// A registry whose default profile is that of `text`, completed by 1 core, 1 GiB and 1 cpu.
+/// A registry whose default profile is that of `text`, completed by 1 GiB, 1 cpu and 1 core; no core where `exact` has
+/// none by itself: on a local cluster without configured cores (spec DF-2).
 profile_registry registry_with(std::string_view text, const profile_rules& rules);
 
 /// The merger of registered profiles, as a stage gets it in which they meet in this order.

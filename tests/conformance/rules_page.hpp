@@ -37,8 +37,8 @@ inline constexpr std::array<rule_family, 13> rule_families{{{"DM", 19, ""},
 std::vector<std::string> all_rules();
 
 /// What is wrong with the page, one sentence each: a rule that is missing, unknown or there twice; a line without four
-/// filled cells; a rule without a row that is not excused under both policies; an excuse (`left out: …`, `later: …`)
-/// under a policy for which there is a row, or without a reason; a row of an unknown rule.
+/// filled cells; under each policy a rule that has neither a row nor an excuse (`left out: …`, `later: …`), an excuse
+/// although there is a row, and one without a reason; a row of an unknown rule.
 std::vector<std::string> faults_of_page(std::string_view page, const covered_rules& rows);
 
 } // namespace troupe::conformance

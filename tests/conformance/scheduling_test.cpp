@@ -68,6 +68,16 @@ std::string two_jobs_on_one_core(const profile_rules& rules) {
   return order;
 }
 
+/// Two tasks on an idle executor and on one that holds three leases already.
+std::string one_pass(const profile_rules& rules) {
+  scheduler_harness h{under(rules)};
+  const auto busy = h.add(executor_builder{}.cores(6));
+  h.submit(job_builder{}.stage("before", 3));
+  const auto idle = h.add(executor_builder{}.cores(6));
+  h.submit(job_builder{}.stage("two", 2));
+  return counts_on(h, {busy, idle});
+}
+
 std::string limits_of_a_fit(const profile_rules& rules) {
   std::string text;
   const std::vector<std::pair<const char*, const char*>> tasks{{"1", "0.5"}, {"1", "1"}, {"3", "0.5"}, {"4", "1"}};
@@ -130,6 +140,17 @@ std::string losses_that_are_nobody_s_fault(const profile_rules& rules) {
   return "on";
 }
 
+/// How many tasks of 20 run at once on four executors with 3 cores.
+std::string on_four_of_three_cores(const char* cpus, const profile_rules& rules) {
+  scheduler_harness h{under(rules)};
+  const auto profile = make_profile({{"cores", 3}}, {{"cpus", cpus}});
+  for (int i = 0; i < 4; ++i) h.add(executor_builder{}.started_for(profile));
+  h.submit(job_builder{}.profile(profile).stage("s", 20).with(1));
+  return count(h.attempts().size());
+}
+std::string single_cpus_on_four(const profile_rules& rules) { return on_four_of_three_cores("1", rules); }
+std::string pairs_of_cpus_on_four(const profile_rules& rules) { return on_four_of_three_cores("2", rules); }
+
 const table scheduling_rows{
     "scheduling",
     {
@@ -138,10 +159,13 @@ const table scheduling_rows{
         {"TS-2", "a leaving executor with 4 cores, one with 1", a_leaving_executor, same("0, 1")},
         {"TS-2", "4 tasks on two equal executors", shares_of_equal_executors, same("2, 2")},
         {"TS-3", "two jobs, the first with two stages, on one core", two_jobs_on_one_core, same("aabc")},
+        {"TS-3", "two tasks beside an executor with three", one_pass, differs("4, 1", "3, 2")},
         {"TS-4", "1 cpu and 0.5 gpu, 1 and 1, 3 and 0.5, 4 and 1 on 4 cores and 2 gpus", limits_of_a_fit,
          same("4, 2, 1, 1")},
         {"TS-6", "tasks of 3 cpus on 6 cores", charged_by_its_own_cpus, same("2 run, 0 cpus free; 2 run; 6 cpus free")},
         {"TS-7", "an argument beyond the limit", an_argument_that_is_too_large, same("refused: …argument…")},
+        {"TS-16", "4 executors of 3 cores, 1 cpu per task", single_cpus_on_four, same("12")},
+        {"TS-16", "4 executors of 3 cores, 2 cpus per task", pairs_of_cpus_on_four, same("4")},
         {"TS-17", "a task that always fails", failures_of_one_task, same("4")},
         {"TS-17", "a task that is always killed", kills_of_one_task, same("on")},
         {"TS-17", "executors that leave on purpose", losses_that_are_nobody_s_fault, same("on")},
