@@ -205,9 +205,18 @@ std::string merged_into_a_known_one(const profile_rules& rules) {
   return std::string{result->profile == both ? "the known one" : "another one"} + (result->is_new ? ", new" : "");
 }
 
+/// The script of two requests for as many gpus, the second of which comes first in the stage.
+std::string script_after_a_tie(const profile_rules& rules) {
+  auto registry = registry_with("cores 1; cpus 1", rules);
+  const auto one = registry.register_profile(profile_of("gpu 2 one; gpu 1, cpus 1"))->profile;
+  const auto two = registry.register_profile(profile_of("gpu 2 two; gpu 2"))->profile;
+  return merge_all(registry, {two, one})->content.executor.at("gpu").discovery_script;
+}
+
 const table known_mergers_rows{
     "known_mergers",
     {
+        {"MG-4", "a tie of two profiles, the later one first in the stage", script_after_a_tie, same("one")},
         {"MG-6", "a merger that is registered already", merged_into_a_known_one, same("the known one")},
     }};
 

@@ -68,6 +68,7 @@ const table built_profiles_rows{
         {"DM-12", "cores 4, gpu 1; gpu 0", same("refused: …gpu…0…")},
         {"DM-12", "cores 4, gpu 0; cpus 1", same("refused: …gpu: amount 0…")},
         {"DM-12", "cores 4, gpu -1; cpus 1", same("refused: …gpu: amount -1…")},
+        {"DM-12", "cores 4, offHeap 0; cpus 1", same("executor: cores 4, offHeap 0b; task: cpus 1")},
         {"DM-12", "; gpu -0.5", same("refused: …gpu…-0.5…")},
         {"DM-12", "; gpu nan", same("refused: …gpu…nan…")},
         {"DM-13", "; cpus 0.3", same("task: cpus 0.3")},

@@ -219,6 +219,13 @@ const table idle_remainders_rows{"idle_remainders",
                                       differs("0 notes; 1 of 9 gpu stay idle", "1 notes; 1 of 9 gpu stay idle")},
                                  }};
 
+std::string notes_of_a_wasteful_default(const profile_rules& rules) {
+  auto configured = rules;
+  configured.cores_configured = true;
+  auto registry = registry_with("cores 10, gpu 9; cpus 1, gpu 1", configured);
+  return registry.register_profile({})->notes.at(0);
+}
+
 std::string a_wasteful_profile_is_registered(const profile_rules& rules) {
   auto configured = rules;
   configured.cores_configured = true;
@@ -231,6 +238,9 @@ const table slots_rows{
     "slots",
     {
         {"SL-9", "a profile with 8 cores on an executor with 2", slots_on_a_real_executor, same("2 cpus")},
+        {"SL-10", "a default profile that wastes a core", notes_of_a_wasteful_default,
+         differs("The configuration of cores (exec = 10 task = 1, runnable tasks = 10)…to: 9",
+                 "1 of 10 cores stay idle: …")},
         {"SL-13", "a profile that wastes 15 cores", a_wasteful_profile_is_registered, same("registered with 1 note")},
     }};
 
