@@ -78,6 +78,10 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
     return refuse(make_error(ec::refused, "it belongs to session " + registration.session_id + ", this driver runs " +
                                               config.session_id + ": restart the executor"));
   if (registration.info.epoch == 0) return refuse(make_error(ec::malformed, "an executor has no incarnation"));
+  const auto request = registration.info.request;
+  if (requests.contains(request))
+    return refuse(make_error(ec::refused, "another executor has come for request " + std::to_string(request.value) +
+                                              ": one that is started by hand names none"));
   if (auto valid = validate(registration.info.capacity); !valid) return refuse(valid.error());
   if (auto valid = validate(registration.info.profile); !valid) return refuse(valid.error());
   known_executor record;
@@ -96,6 +100,7 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   tell(self, scheduler, box(record.info), handle);
   tell(self, handle, box(driver_heartbeat{++beats}));
   executors.emplace(id, std::move(record));
+  if (request != request_id{}) requests.insert(request);
 }
 
 void driver_state::gone(driver_pointer self, executor_id id, const std::string& cause, bool lost) {
@@ -103,6 +108,7 @@ void driver_state::gone(driver_pointer self, executor_id id, const std::string& 
   if (it == executors.end()) return;
   admitted->dismiss(it->second.handle.node());
   tell(self, scheduler, box(executor_gone{id, it->second.info.epoch, cause, lost}));
+  requests.erase(it->second.info.request);
   executors.erase(it);
 }
 

@@ -54,6 +54,7 @@ struct driver_state {
   resource_profile_manager_actor profiles;
   caf::node_id services; ///< welcomed, its actors not named yet
   std::map<executor_id, known_executor> executors;
+  std::set<request_id> requests;     ///< of those that were not started by hand
   std::vector<client_actor> clients; ///< remote ones that were admitted
   std::vector<subscriber> subscribers;
   using profile_key = std::tuple<std::string, std::uint64_t, resource_profile>; ///< submitter, build, content

@@ -135,7 +135,7 @@ std::uint32_t in_process_backend::room_for(const executor_shape& shape) {
   return carving_.room_for(shape.profile);
 }
 
-std::optional<std::vector<request_id>> in_process_backend::who_makes_way(const way_question& question) {
+std::optional<way_answer> in_process_backend::who_makes_way(const way_question& question) {
   reap();
   return carving_.who_makes_way(question.shape.profile, question.count, question.leaving, question.may_go);
 }

@@ -48,7 +48,7 @@ public:
   std::vector<launch_status> snapshot() override;
   feasibility check(const executor_shape& shape) override;
   std::uint32_t room_for(const executor_shape& shape) override;
-  std::optional<std::vector<request_id>> who_makes_way(const way_question& question) override;
+  std::optional<way_answer> who_makes_way(const way_question& question) override;
 
 private:
   struct child {

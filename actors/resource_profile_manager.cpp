@@ -15,12 +15,16 @@ struct manager_state {
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
 
+  void write_notes(const profile_registration& done) {
+    for (const auto& note : done.notes) log->warn("profile-note profile={} {}", done.profile.value, note);
+  }
+
   void write_down(const profile_registration& done) {
     for (const auto& alternative : done.alternatives) write_down(alternative);
     if (!done.is_new) return;
     log->info("profile-added profile={} shape={} content=\"{}\"", done.profile.value, done.shape.value,
               to_string(done.content));
-    for (const auto& note : done.notes) log->warn("profile-note profile={} {}", done.profile.value, note);
+    write_notes(done);
   }
 
   caf::result<boxed<registered_profiles>> add(const register_profiles& wanted) {
@@ -55,6 +59,8 @@ behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self, r
   auto& state = state_of(self);
   state.log = config.loggers("resource-profile-manager");
   state.registry = std::make_unique<profile_registry>(std::move(config.defaults), config.rules, config.overhead);
+  // The default profile is there from the beginning, so nobody else hears what is noted of it (spec SL-10).
+  if (const auto defaults = state.registry->register_profile({})) state.write_notes(*defaults);
   state.admitted = std::make_unique<gate>(self->node());
   state.admitted->admit(config.driver_node);
   harden(self, logging_hooks(state.log, &state.surprises));

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/signals.hpp>
+
 namespace troupe {
 namespace {
 
@@ -23,13 +25,7 @@ error failed_to(const std::string& what) { return make_error(ec::io, "cannot " +
 class held_signals {
 public:
   held_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction now {};
-      // What is to be ignored, as by nohup, would come here all the same.
-      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&set, signal);
-    }
+    const auto set = unless_ignored({SIGINT, SIGTERM, SIGHUP});
     pthread_sigmask(SIG_BLOCK, &set, &before_);
     fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   }

@@ -8,6 +8,7 @@
 
 #include <troupe/launcher/application.hpp>
 #include <troupe/runtime/config/amount_text.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
 namespace {
@@ -15,12 +16,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 constexpr auto look_again = std::chrono::milliseconds{5};
 
-sigset_t end_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
-  return set;
-}
+sigset_t end_signals() { return unless_ignored({SIGTERM, SIGINT, SIGHUP}); }
 
 /// True when a signal asks for the end within the time.
 bool wait_for_signal(duration limit) {
@@ -71,7 +67,7 @@ result<void> run_driver_session(const driver_session_options& options) {
     auto why = all.error();
     return why;
   }
-  if (!*all) return {};
+  if (!*all) return make_error(ec::cancelled, "interrupted");
 
   session_record record;
   record.name = s.get(keys::app_name);

@@ -24,9 +24,10 @@ struct driver_session_options {
   std::function<bool()> abandoned;
 };
 
-/// Runs a driver until SIGTERM, SIGINT or SIGHUP. Enters it into the user's list of sessions. Blocks signals;
-/// call it before there is any other thread. Errors: what kept it from starting. Standing executors that do not come
-/// within `troupe.dynamic-allocation.launch-timeout` are one.
+/// Runs a driver until SIGTERM, SIGINT or SIGHUP, but for those that this process ignores, as below nohup. Enters it
+/// into the user's list of sessions. Blocks signals; call it before there is any other thread. Errors: what kept it
+/// from starting. Standing executors that do not come within `troupe.dynamic-allocation.launch-timeout` are one; a
+/// signal before they have come is ec::cancelled.
 result<void> run_driver_session(const driver_session_options& options);
 
 } // namespace troupe

@@ -23,6 +23,7 @@
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/session_guard.hpp>
 #include <troupe/messages/codec.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
@@ -30,6 +31,7 @@
 #include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
 #include <troupe/runtime/transfer/local_address.hpp>
@@ -38,6 +40,7 @@ namespace troupe {
 namespace {
 
 constexpr const char* blocks_prefix = "blocks-";
+constexpr const char* attempts_prefix = "attempts-";
 
 std::string hex(std::string_view bytes) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -150,18 +153,18 @@ std::string name_of_executor(request_id request) { return "executor-" + std::to_
 
 std::string log_link_of(executor_id executor) { return "log-of-executor-" + std::to_string(executor.value); }
 
-void remove_executor_files(const executor_start& start, request_id request) {
+void clear_up_after_executor(const executor_start& start, request_id request, bool killed) {
   std::error_code ignored;
   const auto name = name_of_executor(request);
+  if (killed) kill_attempts_below(start.run_directory + "/" + attempts_prefix + name);
   const auto& storage = start.storage_directory.empty() ? start.run_directory : start.storage_directory;
   std::filesystem::remove(start.run_directory + "/" + name + ".start", ignored);
   std::filesystem::remove_all(storage + "/" + blocks_prefix + name, ignored);
 }
 
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
-  sigset_t waited;
-  sigemptyset(&waited);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&waited, signal);
+  auto waited = unless_ignored({SIGTERM, SIGINT});
+  sigaddset(&waited, SIGUSR1); // the actor's word
   pthread_sigmask(SIG_BLOCK, &waited, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   const auto failed = [&](const error& e) {
@@ -210,7 +213,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.slots = slots_of(info.capacity, info.profile).slots;
 
   auto blocks_directory = (storage ? *storage : *directory).subdirectory(blocks_prefix + run.name);
-  auto attempts_directory = directory->subdirectory("attempts-" + run.name);
+  auto attempts_directory = directory->subdirectory(attempts_prefix + run.name);
   if (!blocks_directory) return failed(blocks_directory.error());
   if (!attempts_directory) return failed(attempts_directory.error());
   const auto blocks = std::make_shared<block_store>(

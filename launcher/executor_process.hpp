@@ -37,8 +37,9 @@ std::string name_of_executor(request_id request);
 std::string log_link_of(executor_id executor);
 
 /// Removes what an executor that has ended leaves in the directories of `start`: its start file and its blocks. Its log
-/// and the output of its attempts stay.
-void remove_executor_files(const executor_start& start, request_id request);
+/// and the output of its attempts stay. `killed`: its keeper may have been, too; so what its commands have left is
+/// looked for and killed first.
+void clear_up_after_executor(const executor_start& start, request_id request, bool killed);
 
 /// The process's main function, called before anything else when `argv[1]` is `executor_argument`: argv[2] is the start
 /// file, argv[3] the number of the liveness descriptor. `native`: the program has task functions of a user's.

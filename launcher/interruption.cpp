@@ -6,13 +6,14 @@
 
 #include <pthread.h>
 
+#include <troupe/runtime/execution/signals.hpp>
+
 namespace troupe {
 namespace {
 
 sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR2}) sigaddset(&set, signal);
+  auto set = unless_ignored({SIGINT, SIGTERM});
+  sigaddset(&set, SIGUSR2); // our own word to the thread
   return set;
 }
 

@@ -10,8 +10,9 @@
 namespace troupe {
 
 /// Ctrl-C and SIGTERM for a program that runs jobs: the first one calls the handler, and the process ends with code 130
-/// if it has not done so by itself soon after the grace; a second one ends it at once. Blocks these signals in the
-/// calling thread, so make it before any other thread. One per process.
+/// if it has not done so by itself soon after the grace; a second one ends it at once. What the process ignores,
+/// as a shell's script lets its background ignore Ctrl-C, stays ignored. Blocks these signals in the calling thread, so
+/// make it before any other thread. One per process.
 class interruption {
 public:
   explicit interruption(duration grace);

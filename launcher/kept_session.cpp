@@ -10,35 +10,41 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <troupe/runtime/execution/keeper.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
 namespace {
-
-/// Signals to pass on: those that the keeper takes, but for what this process was told to ignore, as by nohup.
-sigset_t passed_on() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
-    struct sigaction now {};
-    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&set, signal);
-  }
-  return set;
-}
 
 int failed(const char* what) {
   std::cerr << "troupe: cannot " << what << ": " << std::strerror(errno) << '\n';
   return 1;
 }
 
+/// As the terminal wants it. Returns when this process goes on; at once where nobody could make it go on.
+void stop_here() {
+  struct sigaction by_default {
+  }, before{};
+  by_default.sa_handler = SIG_DFL;
+  sigaction(SIGTSTP, &by_default, &before);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTSTP);
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr); // here it stops
+  sigprocmask(SIG_BLOCK, &only, nullptr);
+  sigaction(SIGTSTP, &before, nullptr);
+}
+
 /// What this process does from now on. @returns the exit code
-int stand_in_front(pid_t keeper, sigset_t signals) {
-  sigaddset(&signals, SIGCHLD);
+int stand_in_front(pid_t keeper, const sigset_t& signals) {
   for (;;) {
     int signal = 0;
     if (sigwait(&signals, &signal) != 0) continue;
     if (signal != SIGCHLD) {
       kill(keeper, signal);
+      if (signal != SIGTSTP) continue;
+      stop_here();
+      kill(keeper, SIGCONT);
       continue;
     }
     int status = 0;
@@ -48,15 +54,13 @@ int stand_in_front(pid_t keeper, sigset_t signals) {
 
 } // namespace
 
-std::optional<int> run_below_keeper(duration end_grace, std::function<void()> clear_up) {
+std::optional<int> run_below_keeper(keeper_options options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return failed("make a pipe");
-  signal(SIGCHLD, SIG_DFL); // ignored it would not come
-  const auto signals = passed_on();
-  auto blocked = signals;
-  sigaddset(&blocked, SIGCHLD);
+  hear_of_children();
+  const auto signals = unless_ignored({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCHLD});
   sigset_t before;
-  sigprocmask(SIG_BLOCK, &blocked, &before);
+  sigprocmask(SIG_BLOCK, &signals, &before);
   const pid_t keeper = fork();
   if (keeper < 0) return failed("start a process");
   if (keeper > 0) {
@@ -67,11 +71,8 @@ std::optional<int> run_below_keeper(duration end_grace, std::function<void()> cl
   setpgid(0, 0);            // a terminal's signals come once, by way of the process in front
   signal(SIGTTOU, SIG_IGN); // it may go on to write there
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  keeper_options options;
   options.liveness_fd = ends[0];
   options.grace = duration::zero();
-  options.end_grace = end_grace;
-  options.clear_up = std::move(clear_up);
   return keep(options);
 }
 

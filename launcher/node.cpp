@@ -9,13 +9,14 @@
 #include <troupe/launcher/driver_session.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/kept_session.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/session_guard.hpp>
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/launcher/storage_directory.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
-#include <troupe/runtime/execution/keeper.hpp>
 
 namespace troupe {
 namespace {
@@ -97,14 +98,19 @@ result<executor_start> describe_executor(const node_description& node, const set
 }
 
 int run_executor_node(const node_description& node, const settings& s, const node_run& how) {
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
   keeper_options keeping;
   keeping.end_grace = ending_time(s);
   keeping.stopped_grace =
       s.get(keys::executor_heartbeat_timeout); // as long as a driver waits, unless it is told otherwise
-  if (const auto code = keep(keeping)) return *code;
+  keeping.clear_up = [&] {
+    run_directory::sweep(base);
+    if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
+  };
+  if (const auto code = run_below_keeper(std::move(keeping))) return *code;
+  session_guard guard;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());
-  const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
   const auto name = "executor-" + make_random_name();
   auto directory = run_directory::create(base, name);
@@ -113,6 +119,7 @@ int run_executor_node(const node_description& node, const settings& s, const nod
   const auto storage = make_storage_directory(s, name);
   if (!storage) return complain(storage.error());
   if (*storage) start->storage_directory = (*storage)->path();
+  guard.watch(start->run_directory, start->storage_directory);
   executor_run run;
   run.name = "executor";
   run.native = how.native;

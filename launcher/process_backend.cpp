@@ -151,10 +151,11 @@ void process_backend::reap() {
     if (!c.stopping) detail += "; see " + options_.start.run_directory + "/" + name_of_executor(it->first) + ".err";
     ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail)});
     over_.insert(it->first);
+    const bool killed = got == c.pid && WIFSIGNALED(status);
     // Many blocks take a while, and an actor waits for this function.
     std::erase_if(removals_,
                   [](const auto& r) { return r.wait_for(std::chrono::seconds{0}) == std::future_status::ready; });
-    removals_.push_back(std::async(std::launch::async, remove_executor_files, options_.start, it->first));
+    removals_.push_back(std::async(std::launch::async, clear_up_after_executor, options_.start, it->first, killed));
     it = children_.erase(it);
   }
 }
@@ -173,7 +174,7 @@ std::uint32_t process_backend::room_for(const executor_shape& shape) {
   return carving_.room_for(shape.profile);
 }
 
-std::optional<std::vector<request_id>> process_backend::who_makes_way(const way_question& question) {
+std::optional<way_answer> process_backend::who_makes_way(const way_question& question) {
   reap();
   return carving_.who_makes_way(question.shape.profile, question.count, question.leaving, question.may_go);
 }

@@ -41,16 +41,15 @@ public:
   std::vector<launch_status> snapshot() override;
   feasibility check(const executor_shape& shape) override;
   std::uint32_t room_for(const executor_shape& shape) override;
-  std::optional<std::vector<request_id>> who_makes_way(const way_question& question) override;
+  std::optional<way_answer> who_makes_way(const way_question& question) override;
 
 private:
   struct child {
     shape_id shape;
-    pid_t pid = 0; ///< of the keeper; 0: could not be started
+    pid_t pid = 0; ///< of the keeper
     bool parked = false;
     bool stopping = false;
     time_point kill_at{};
-    std::string refused; ///< why it could not be started
   };
 
   void start(const executor_order& order);

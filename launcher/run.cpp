@@ -2,7 +2,6 @@
 
 #include <troupe/runtime/api/run.hpp>
 
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -21,6 +20,7 @@
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/session.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
 namespace {
@@ -43,6 +43,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   }
   const auto& s = parsed->effective;
   if (parsed->node) return run_node(parsed->node->what, s, {.config_file = parsed->node->file, .native = true});
+  hear_of_children();
   session_guard guard;
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};

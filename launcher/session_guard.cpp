@@ -39,7 +39,8 @@ bool is_attempt_below(const fs::path& process, std::string_view directory) {
 
 /// The guard's life. @returns never
 [[noreturn]] void guard(int pipe) {
-  setsid();
+  // A group of its own, for who kills ours; no session: in another one it would pass for something that a command left.
+  setpgid(0, 0);
   prctl(PR_SET_NAME, "troupe-guard");
   sigset_t all;
   sigfillset(&all);

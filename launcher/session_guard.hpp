@@ -9,7 +9,8 @@ namespace troupe {
 
 /// A process that outlives this one for as long as it takes to clear up after it: when this process ends without having
 /// ended its session, as by kill -9, whatever commands it had started itself are killed, and its directories are
-/// removed. (Executor processes have keepers of their own.) To be made before there is any other thread.
+/// removed. Below a keeper, which ends it and does the same more thoroughly, it is there for when the keeper is killed.
+/// To be made before there is any other thread.
 class session_guard {
 public:
   session_guard();

@@ -26,8 +26,10 @@ std::string no_answer(duration patience) {
 }
 
 /// Connects and hangs up. CAF's own connecting does not tell a wrong name from a port where nobody listens, and a host
-/// that leaves it without an answer keeps it, and with it the end of the actor system, for minutes.
-result<void> knock(const std::string& host, std::uint16_t port, duration patience, const std::function<bool()>& stop) {
+/// that leaves it without an answer keeps it, and with it the end of the actor system, for minutes. @returns the
+/// address that has answered: of a name's addresses CAF might try another one first
+result<std::string> knock(const std::string& host, std::uint16_t port, duration patience,
+                          const std::function<bool()>& stop) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -36,7 +38,7 @@ result<void> knock(const std::string& host, std::uint16_t port, duration patienc
   freeaddrinfo(found);
   const auto deadline = clock::now() + patience;
   const auto stream = tcp_stream::connect(host, port, patience, stop);
-  if (stream) return {};
+  if (stream) return stream->peer();
   if (stream.error().code == ec::cancelled) return stream.error();
   if (clock::now() >= deadline) return unreachable(host, port, no_answer(patience));
   return unreachable(host, port, stream.error().message + "; is the driver running?");
@@ -44,18 +46,19 @@ result<void> knock(const std::string& host, std::uint16_t port, duration patienc
 
 } // namespace
 
-result<void> reach(caf::actor_system& system, const std::string& host, std::uint16_t port, duration patience,
-                   const std::function<bool()>& stop) {
+result<std::string> reach(caf::actor_system& system, const std::string& host, std::uint16_t port, duration patience,
+                          const std::function<bool()>& stop) {
   const auto deadline = clock::now() + patience;
-  if (auto there = knock(host, port, patience, stop); !there) return there;
+  auto address = knock(host, port, patience, stop);
+  if (!address) return address;
   caf::scoped_actor self{system};
   for (;;) {
     std::optional<caf::error> failed;
     // Asked again, the middleman goes on with the handshake that it has begun.
-    ask(self, system.middleman().actor_handle(), slice, connect_request, host, port)
+    ask(self, system.middleman().actor_handle(), slice, connect_request, *address, port)
         .receive([](const caf::node_id&, const caf::strong_actor_ptr&, const std::set<std::string>&) {},
                  [&](const caf::error& why) { failed = why; });
-    if (!failed) return {};
+    if (!failed) return address;
     // CAF gives a handshake up at its next heartbeat, however young it is.
     const bool unanswered = *failed == caf::sec::request_timeout || *failed == caf::sec::connection_timeout;
     if (!unanswered || clock::now() >= deadline) return not_connected(system, host, port, *failed, patience);

@@ -30,9 +30,9 @@ result<std::uint16_t> publish(caf::actor_system& system, const Handle& whom, std
 
 namespace detail {
 
-/// Has the middleman shake hands with the node at `host:port`.
-result<void> reach(caf::actor_system& system, const std::string& host, std::uint16_t port, duration patience,
-                   const std::function<bool()>& stop);
+/// Has the middleman shake hands with the node at `host:port`. @returns the address by which it knows the node
+result<std::string> reach(caf::actor_system& system, const std::string& host, std::uint16_t port, duration patience,
+                          const std::function<bool()>& stop);
 
 /// Why there is no connection to `host:port`, in Troupe's words.
 error not_connected(caf::actor_system& system, const std::string& host, std::uint16_t port, const caf::error& what,
@@ -48,9 +48,10 @@ template <class Handle>
 result<Handle> connect(
     caf::actor_system& system, const std::string& host, std::uint16_t port,
     duration patience = std::chrono::seconds{10}, const std::function<bool()>& stop = [] { return false; }) {
-  if (auto reached = detail::reach(system, host, port, patience, stop); !reached) return reached.error();
+  const auto address = detail::reach(system, host, port, patience, stop);
+  if (!address) return address.error();
   // The middleman knows it by now, so this does not wait.
-  auto found = system.middleman().template remote_actor<Handle>(host, port);
+  auto found = system.middleman().template remote_actor<Handle>(*address, port);
   if (found) return *std::move(found);
   return detail::not_connected(system, host, port, found.error(), patience);
 }

@@ -34,6 +34,12 @@ void print_up(const session_record& session, std::size_t count, bool json) {
   std::cout.flush();
 }
 
+int not_up(const error& why) {
+  if (why.code != ec::cancelled) return complain(why);
+  std::cerr << "troupe: interrupted: the cluster was not started\n";
+  return 130;
+}
+
 } // namespace
 
 int node(const setting_flags& flags, bool json) {
@@ -67,7 +73,7 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
     options.warn_on_stderr = true;
     options.on_ready = [json](const session_record& session, std::size_t count) { print_up(session, count, json); };
     const auto ran = run_driver_session(options);
-    return ran ? 0 : complain(ran.error());
+    return ran ? 0 : not_up(ran.error());
   }
   // The record lies in the run directory, whose path is all that has to come back.
   const auto directory = run_in_background(
@@ -80,11 +86,7 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
         return exit_code_of(ran.error().code);
       },
       ending_time(options.effective));
-  if (!directory && directory.error().code == ec::cancelled) {
-    std::cerr << "troupe: interrupted: the cluster was not started\n";
-    return 130;
-  }
-  if (!directory) return complain(directory.error());
+  if (!directory) return not_up(directory.error());
   const auto session = read_session(*directory);
   if (!session) return complain(session.error());
   print_up(*session, standing, json);

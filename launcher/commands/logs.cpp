@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 /// What one attempt of a command wrote.
 struct attempt_output {
-  std::uint64_t stage = 0;
+  std::uint64_t stage = 0; ///< its id in the session; then its number within the job, as people know it
   std::uint64_t partition = 0;
   std::uint64_t attempt = 0;
   std::string stage_name;
@@ -56,15 +56,16 @@ std::vector<fs::path> attempt_directories(const chosen_cluster& cluster, const t
 }
 
 std::vector<attempt_output> find_attempts(const job_progress& job, const std::vector<fs::path>& directories) {
-  std::map<std::uint64_t, std::string> names;
-  for (const auto& stage : job.stages) names[stage.stage.value] = stage.name;
+  std::map<std::uint64_t, std::size_t> numbers; // by id
+  for (const auto& stage : job.stages) numbers.emplace(stage.stage.value, numbers.size());
   std::vector<attempt_output> out;
   for (const auto& directory : directories) {
     std::error_code ec;
     for (const auto& entry : fs::directory_iterator{directory, ec}) {
       auto attempt = parse_attempt(entry.path());
-      if (!attempt || !names.contains(attempt->stage)) continue;
-      attempt->stage_name = names[attempt->stage];
+      if (!attempt || !numbers.contains(attempt->stage)) continue;
+      attempt->stage = numbers.at(attempt->stage);
+      attempt->stage_name = job.stages.at(attempt->stage).name;
       out.push_back(std::move(*attempt));
     }
   }

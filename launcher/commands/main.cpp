@@ -8,6 +8,7 @@
 
 #include <troupe/launcher/commands/commands.hpp>
 #include <troupe/launcher/executor_process.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace {
 
@@ -17,7 +18,7 @@ constexpr const char* overview =
     "Runs jobs whose stages need different machines.\n"
     "\n"
     "First steps:\n"
-    "  troupe run JOB.yaml                             a job of commands, in this process\n"
+    "  troupe run JOB.yaml                             a job of commands, in a process below this one\n"
     "  troupe run JOB.yaml --master='local-cluster[2,2,2g]'\n"
     "                                                  the same on two hosts' worth of processes\n"
     "  troupe cluster up --config-file=CLUSTER.yaml    a cluster that takes jobs from many clients\n";
@@ -40,7 +41,7 @@ constexpr const char* how_to_run =
     "\n"
     "  troupe run hello.yaml && cat out/gather/all.txt\n"
     "\n"
-    "It runs in this process, on `--master='local-cluster[2,2,2g]'` in executor processes, and on a running cluster\n"
+    "It runs below this process, on `--master='local-cluster[2,2,2g]'` in executor processes, on a running cluster\n"
     "(troupe cluster up) without any flag. `troupe run --help` lists the options.\n";
 
 /// Description and examples of a subcommand.
@@ -83,6 +84,7 @@ int finish(int code) {
 } // namespace
 
 int main(int argc, char** argv) {
+  troupe::hear_of_children();
   if (argc > 1 && std::strcmp(argv[1], troupe::executor_argument) == 0) return troupe::executor_main(argc, argv, false);
 
   CLI::App app{overview, "troupe"};

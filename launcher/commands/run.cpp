@@ -50,17 +50,17 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   auto job = load_job(job_file, static_cast<std::uint32_t>(s.get(keys::task_max_failures)));
   if (!job) return complain(job.error());
 
-  std::optional<session_guard> guard;
   if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {
     // The commands are this process's own.
-    const auto clear_up = [&s] {
+    keeper_options keeping;
+    keeping.end_grace = ending_time(s) + std::chrono::milliseconds{450};
+    keeping.clear_up = [&s] {
       run_directory::sweep(run_directory::base_of(s.get(keys::run_directory)));
       if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
     };
-    if (const auto code = run_below_keeper(ending_time(s) + std::chrono::milliseconds{450}, clear_up)) return *code;
-  } else {
-    guard.emplace();
+    if (const auto code = run_below_keeper(std::move(keeping))) return *code;
   }
+  session_guard guard;
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
   application::options opts;
@@ -69,7 +69,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  if (guard) guard->watch((*app)->directory(), (*app)->storage_directory());
+  guard.watch((*app)->directory(), (*app)->storage_directory());
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 

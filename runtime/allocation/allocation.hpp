@@ -97,6 +97,14 @@ struct way_question {
   bool operator==(const way_question&) const = default;
 };
 
+/// Who has to go for them.
+struct way_answer {
+  std::vector<request_id> going; ///< of `may_go`; nobody goes for what finds no room even then
+  std::uint32_t placed = 0;      ///< so many of those that are wanted find room when these and `leaving` have gone
+
+  bool operator==(const way_answer&) const = default;
+};
+
 /// Starts and stops executors: the one seam between the allocator and a cluster. Called from the allocator actor;
 /// implementations do not block and report through `snapshot`.
 class executor_backend {
@@ -109,9 +117,9 @@ public:
   virtual feasibility check(const executor_shape& shape) = 0;
   /// How many more executors of this shape there is room for now.
   virtual std::uint32_t room_for(const executor_shape& shape) = 0;
-  /// Those of `may_go` that have to go so that as many as possible of those that are wanted find room; nothing where
-  /// the backend knows no hosts: then one goes for each that is wanted.
-  virtual std::optional<std::vector<request_id>> who_makes_way(const way_question&) { return std::nullopt; }
+  /// Who has to go so that as many as possible of those that are wanted find room; nothing where the backend knows no
+  /// hosts: then one goes for each that is wanted.
+  virtual std::optional<way_answer> who_makes_way(const way_question&) { return std::nullopt; }
 };
 
 } // namespace troupe

@@ -7,6 +7,13 @@
 
 namespace troupe {
 
+namespace {
+
+/// For so many executors way is made at a time; the next report goes on.
+constexpr std::uint32_t most_at_a_time = 64;
+
+} // namespace
+
 allocation_policy::allocation_policy(options opts) : options_(std::move(opts)) {
   for (const auto& f : options_.fixed) {
     auto& record = shapes_.try_emplace(f.shape.shape, shape_record{f.shape, 0, 0, {}}).first->second;
@@ -38,7 +45,7 @@ void allocation_policy::start(shape_record& shape, std::uint32_t n, bool fixed, 
                               effects::allocation_list& out) {
   for (; n > 0; --n) {
     const request_id id{next_request_++};
-    requests_.emplace(id, request{shape.shape.shape, request_state::starting, now, {}, fixed});
+    requests_.emplace(id, request{shape.shape.shape, request_state::starting, now, fixed});
     out.push_back(effects::announce_request{id, shape.shape});
   }
 }
@@ -115,6 +122,8 @@ std::vector<idle_executor> allocation_policy::read_idle(const load_report& repor
       reclaimable.push_back(idle);
   }
   if (changed) out.push_back(effects::converge{wanted()});
+  // Two executors of one request: what the second one said has ended it.
+  std::erase_if(reclaimable, [this](const idle_executor& idle) { return !requests_.contains(idle.request); });
   std::sort(reclaimable.begin(), reclaimable.end(), [this](const idle_executor& a, const idle_executor& b) {
     return std::tuple{requests_.at(a.request).fixed, a.serving, b.idle_nanoseconds, a.executor} <
            std::tuple{requests_.at(b.request).fixed, b.serving, a.idle_nanoseconds, b.executor};
@@ -143,20 +152,34 @@ void allocation_policy::make_way(const shape_load& load, std::uint32_t short_of,
     ask_release(*it, now, out);
     reclaimable.erase(it);
   };
-  way_question question{shapes_.at(load.shape).shape, short_of, {leaving_.begin(), leaving_.end()}, {}};
+  way_question question{
+      shapes_.at(load.shape).shape, std::min(short_of, most_at_a_time), {leaving_.begin(), leaving_.end()}, {}};
   for (const auto& [executor, asked] : asked_) question.leaving.push_back(asked.request);
-  for (const auto& idle : reclaimable)
-    if (may_go(idle)) question.may_go.push_back(idle.request);
-  auto least = beyond_limit;
-  auto going = asked_.size();
-  if (const auto chosen = way(question)) {
-    for (const auto id : *chosen)
+  std::size_t least = short_of;
+  std::size_t going = question.leaving.size();
+  // A fixed one costs more than any number of others: it is asked for what is still missing when those have gone.
+  for (const bool with_fixed : {false, true}) {
+    question.may_go.clear();
+    bool any_fixed = false;
+    for (const auto& idle : reclaimable) {
+      const bool fixed = requests_.at(idle.request).fixed;
+      if (!may_go(idle) || (fixed && !with_fixed)) continue;
+      question.may_go.push_back(idle.request);
+      any_fixed = any_fixed || fixed;
+    }
+    if (with_fixed && !any_fixed) break;
+    const auto answer = way(question);
+    if (!answer) break;
+    for (const auto id : answer->going) {
       release(std::find_if(reclaimable.begin(), reclaimable.end(),
                            [&](const idle_executor& idle) { return idle.request == id; }));
+      question.leaving.push_back(id);
+    }
+    // Who finds room but for the limit, needs somebody to go all the same.
+    const auto within_limit = short_of - beyond_limit;
+    least = answer->placed > within_limit ? answer->placed - within_limit : 0;
     going = asked_.size();
-  } else {
-    least = short_of;
-    going = question.leaving.size();
+    if (answer->placed == question.count) break;
   }
   for (; going < least; ++going) {
     const auto other = std::find_if(reclaimable.begin(), reclaimable.end(), may_go);

@@ -69,7 +69,7 @@ public:
   /// answered by the backend.
   using room_function = std::function<std::uint32_t(const executor_shape&)>;
   /// Who has to go for others, in the same way: see `executor_backend::who_makes_way`.
-  using way_function = std::function<std::optional<std::vector<request_id>>(const way_question&)>;
+  using way_function = std::function<std::optional<way_answer>(const way_question&)>;
 
   explicit allocation_policy(options opts);
 
@@ -95,7 +95,6 @@ private:
     shape_id shape;
     request_state state = request_state::starting;
     time_point since{};
-    executor_id executor;
     bool fixed = false;
   };
   struct shape_record {

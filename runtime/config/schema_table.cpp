@@ -177,7 +177,7 @@ constexpr setting_schema entries[] = {
            "Memory that an executor's blocks may take; what comes beyond goes to files."),
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
     time(keys::task_kill_grace, "500ms", 0, all, "Time between SIGTERM and SIGKILL when a command is ended."),
-    count(keys::task_max_failures, "4", 1, 10'000, client, "How many failures of one task fail its job."),
+    count(keys::task_max_failures, "4", 1, 4'095, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),
     family(keys::task_resource_amount, all,

@@ -101,6 +101,12 @@ error start_error(const std::string& program, int code) {
   return make_error(code == ENOENT ? ec::not_found : ec::io, "cannot run " + program + ": " + std::strerror(code));
 }
 
+error unknown_end() {
+  return make_error(ec::io,
+                    "how the command ended is not known: somebody else took its end. A process that runs commands "
+                    "must neither ignore SIGCHLD nor wait for children that it has not started itself");
+}
+
 int open_output(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
@@ -151,8 +157,8 @@ result<child_process> child_process::start(const child_spec& spec) {
   if (pidfd < 0) {
     const int open_code = errno;
     ::kill(-pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-    return start_error(spec.program, open_code);
+    const bool taken = ::waitpid(pid, nullptr, 0) < 0 && errno == ECHILD;
+    return taken ? unknown_end() : start_error(spec.program, open_code);
   }
   child_process child{pid, pidfd, own_peak};
   child.seen_peak_ = peak_memory_of(pid); // of the new program: one that ends at once is not looked at again
@@ -187,11 +193,14 @@ bool child_process::wait(int wake_fd, duration timeout) {
 
 void child_process::signal_group(int signal) const noexcept { ::kill(-pid_, signal); }
 
-child_end child_process::reap() {
+result<child_end> child_process::reap() {
   child_end end;
   int status = 0;
   rusage used{};
-  while (::wait4(pid_, &status, 0, &used) < 0 && errno == EINTR) {}
+  pid_t taken = 0;
+  do taken = ::wait4(pid_, &status, 0, &used);
+  while (taken < 0 && errno == EINTR);
+  if (taken < 0) return unknown_end();
   if (WIFSIGNALED(status))
     end.signal = WTERMSIG(status);
   else

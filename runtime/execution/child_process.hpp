@@ -47,8 +47,9 @@ public:
   void signal_group(int signal) const noexcept;
   /// Takes the end of a child that has ended. The kernel counts what this process had in memory at the start as the
   /// child's peak: below that, the highest value that was seen while it ran is given instead, which may lack what it
-  /// took just before its end.
-  child_end reap();
+  /// took just before its end. Error: io where somebody else has taken it, as the kernel does for a process that
+  /// ignores SIGCHLD: nobody knows then how the child ended.
+  result<child_end> reap();
 
 private:
   child_process(pid_t pid, int pidfd, std::uint64_t own_peak) : pid_(pid), pidfd_(pidfd), own_peak_(own_peak) {}

@@ -161,12 +161,13 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   child->signal_group(SIGKILL);
   running.end_left_behind(child->pid(), identity.mark);
   const auto ended = child->reap();
+  if (!ended) return failed(ended.error());
 
   attempt_end end;
-  if (ended.signal != 0 || ended.exit_code != 0) {
-    end = failed_attempt(task_status::failed, describe(spec.arguments.front(), ended), tail_of_file(spec.stderr_file));
-    end.failure->exit_code = ended.exit_code;
-    end.failure->signal = ended.signal;
+  if (ended->signal != 0 || ended->exit_code != 0) {
+    end = failed_attempt(task_status::failed, describe(spec.arguments.front(), *ended), tail_of_file(spec.stderr_file));
+    end.failure->exit_code = ended->exit_code;
+    end.failure->signal = ended->signal;
   } else if (!stopped && !stop.requested()) {
     const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
                                            std::to_string(::getpid()) + "-" + name);
@@ -177,8 +178,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
       end = failed_attempt(task_status::failed, published.error().message, tail_of_file(spec.stderr_file));
     }
   }
-  end.cpu_nanoseconds = ended.cpu_nanoseconds;
-  end.peak_memory = ended.peak_memory;
+  end.cpu_nanoseconds = ended->cpu_nanoseconds;
+  end.peak_memory = ended->peak_memory;
   return end;
 }
 

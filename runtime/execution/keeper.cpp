@@ -16,12 +16,12 @@
 
 #include <troupe/runtime/execution/pidfd.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
+#include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
 
 namespace {
 
-constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr auto lateness_that_counts = std::chrono::milliseconds{200};
 /// Where the keeper holds the liveness pipe.
 constexpr int kept_liveness_fd = 3;
@@ -71,11 +71,7 @@ namespace {
 int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   ::prctl(PR_SET_NAME, "troupe-keeper");
   hold_only(liveness_fd);
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int s : passed_on) sigaddset(&signals, s);
-  ::signal(SIGCHLD, SIG_DFL); // ignored it would not come
-  sigaddset(&signals, SIGCHLD);
+  const auto signals = unless_ignored({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD});
   const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   const int executor_fd = open_pidfd(executor);
   if (signal_fd < 0 || executor_fd < 0) {
@@ -133,7 +129,8 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
         look_at_executor();
         continue;
       }
-      ::kill(executor, static_cast<int>(info.ssi_signo));
+      // Whatever the executor does with SIGTSTP.
+      ::kill(executor, info.ssi_signo == SIGTSTP ? SIGSTOP : static_cast<int>(info.ssi_signo));
       if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) end_within(options.end_grace);
     }
     if (fds[2].revents != 0) {
@@ -158,6 +155,7 @@ std::optional<int> keep(const keeper_options& options) {
   if (options.liveness_fd >= 0 && ::fcntl(options.liveness_fd, F_GETFD) < 0)
     return failed("the liveness pipe's descriptor is not open");
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("cannot become a child subreaper");
+  hear_of_children(); // the keeper and the executor
   const pid_t keeper = ::getpid();
   sigset_t all, before;
   sigfillset(&all);

@@ -26,8 +26,10 @@ struct keeper_options {
 int end_like(int status);
 
 /// Forks; to be called at the start of main, before there is any other thread. In the child it returns nothing: that
-/// goes on as the executor, a process group leader and child subreaper that is killed when the keeper is. The parent
-/// becomes the keeper. It passes TERM, INT, HUP, QUIT, USR1 and USR2 on to the executor; kills it (a stopped one too)
+/// goes on as the executor, a process group leader and child subreaper that is killed when the keeper is and does not
+/// ignore SIGCHLD. The parent
+/// becomes the keeper. It passes TERM, INT, HUP, QUIT, USR1, USR2, TSTP (as STOP) and CONT on to the executor, but for
+/// what this process was told to ignore, as by nohup; kills it (a stopped one too)
 /// when `grace` has passed since the end of the liveness pipe, `end_grace` since the first TERM or INT, or
 /// `stopped_grace` since it was stopped; and when the executor has ended for whatever reason kills all that it has
 /// started and left, whatever sessions they have made. Then it ends by the signal that ended the executor, or returns

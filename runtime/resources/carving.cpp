@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -67,6 +68,13 @@ std::string memory_parts(const resource_profile& shape) {
   return count > 1 ? " (" + parts + ")" : "";
 }
 
+/// Which of two sets would rather go: the smaller one, then the one whose last stands earlier. An empty one makes no
+/// way.
+bool is_less(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
+  if (a.empty() || b.empty()) return !a.empty();
+  return std::tuple{a.size(), a.back()} < std::tuple{b.size(), b.back()};
+}
+
 } // namespace
 
 result<void> validate(const carving_host& host) {
@@ -94,7 +102,7 @@ result<carved_executor> carving::place(request_id request, const resource_profil
   if (lent_.count(request) != 0)
     return make_error(ec::invalid_argument, "request " + std::to_string(request.value) + " has an executor already");
   if (auto possible = check(shape); !possible.feasible) return make_error(ec::infeasible, possible.sentence);
-  auto executor = find_place(shape);
+  auto executor = find_place(shape, all_hosts());
   if (!executor)
     return make_error(ec::overloaded, "no host has room now for an executor with " + to_string(shape) +
                                           "; it starts when others end (" + described_by_ + ")");
@@ -122,56 +130,88 @@ bool carving::park(request_id request) {
 std::uint32_t carving::room_for(const resource_profile& shape) const {
   carving scratch = *this;
   std::uint32_t room = 0;
-  for (auto next = scratch.find_place(shape); next; next = scratch.find_place(shape)) {
+  const auto all = all_hosts();
+  for (auto next = scratch.find_place(shape, all); next; next = scratch.find_place(shape, all)) {
     scratch.lend(*next);
     ++room;
   }
   return room;
 }
 
-std::vector<request_id> carving::who_makes_way(const resource_profile& shape, std::uint32_t count,
-                                               const std::vector<request_id>& leaving,
-                                               const std::vector<request_id>& may_go) const {
+way_answer carving::who_makes_way(const resource_profile& shape, std::uint32_t count,
+                                  const std::vector<request_id>& leaving, const std::vector<request_id>& may_go) const {
   carving scratch = *this;
   for (const auto request : leaving) scratch.free(request);
-  std::vector<request_id> all;
-  while (count > 0) {
-    if (const auto place = scratch.find_place(shape)) {
+  const bool devices = !capacity_of(shape).custom.empty();
+  const auto helpers = scratch.helpers_of(may_go, devices);
+  way_answer answer;
+  std::vector<std::vector<std::size_t>> fewest(hosts_.size()); // by host, indexes into `may_go`, ascending
+  auto changed = all_hosts();
+  while (answer.placed < count) {
+    if (const auto place = scratch.find_place(shape, changed)) {
       scratch.lend(*place);
-      --count;
+      ++answer.placed;
       continue;
     }
-    const auto some = scratch.fewest_for(shape, may_go);
-    if (some.empty()) break;
-    for (const auto request : some) scratch.free(request);
-    all.insert(all.end(), some.begin(), some.end());
+    for (const auto host : changed) fewest[host] = scratch.fewest_on(host, shape, may_go, helpers[host]);
+    const auto host =
+        static_cast<std::size_t>(std::min_element(fewest.begin(), fewest.end(), is_less) - fewest.begin());
+    if (host == fewest.size() || fewest[host].empty()) break;
+    for (const auto i : fewest[host]) {
+      scratch.free(may_go[i]);
+      answer.going.push_back(may_go[i]);
+    }
+    changed = hosts_with(host, devices);
   }
+  looks_ = scratch.looks_;
+  return answer;
+}
+
+std::vector<std::size_t> carving::all_hosts() const {
+  std::vector<std::size_t> all(hosts_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
 }
 
-/// Whose end makes room for one executor on some host; none when nobody's does.
-std::vector<request_id> carving::fewest_for(const resource_profile& shape, const std::vector<request_id>& may_go) {
-  std::vector<std::size_t> best; // indexes into `may_go`, ascending
-  for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < may_go.size(); ++i) {
-      const auto found = lent_.find(may_go[i]);
-      if (found != lent_.end() && found->second && may_help(*found->second, host)) order.push_back(i);
-    }
-    // Those that hold most of it first, for each resource in turn: the fewest where one resource is what is short. The
-    // fewest for several at once would be a search through all sets of executors.
-    for (const auto& w : wants_of(shape)) {
-      const auto held = [&](std::size_t i) { return amount_of(lent_.at(may_go[i])->capacity, w.resource); };
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return held(a) > held(b); });
-      auto some = enough_on(host, shape, may_go, order);
-      if (some.empty()) continue;
-      if (best.empty() || std::tuple{some.size(), some.back()} < std::tuple{best.size(), best.back()})
-        best = std::move(some);
-    }
+/// Where there may be more or less room when something is lent or taken back on this host: there, and for a shape that
+/// takes devices on all hosts of its machine.
+std::vector<std::size_t> carving::hosts_with(std::size_t host, bool devices) const {
+  if (!devices) return {host};
+  auto all = all_hosts();
+  std::erase_if(all, [&](std::size_t other) { return states_[other].machine != states_[host].machine; });
+  return all;
+}
+
+/// By host, those of `may_go` whose end may help there: an executor holds amounts of its own host, and addresses of all
+/// hosts of its machine.
+std::vector<std::vector<std::size_t>> carving::helpers_of(const std::vector<request_id>& may_go, bool devices) const {
+  std::vector<std::vector<std::size_t>> helpers(hosts_.size());
+  for (std::size_t i = 0; i < may_go.size(); ++i) {
+    const auto found = lent_.find(may_go[i]);
+    if (found == lent_.end() || !found->second) continue;
+    const auto& custom = found->second->capacity.custom;
+    const bool holds =
+        std::any_of(custom.begin(), custom.end(), [](const auto& entry) { return !entry.second.addresses.empty(); });
+    for (const auto host : hosts_with(found->second->host, devices && holds)) helpers[host].push_back(i);
   }
-  std::vector<request_id> requests;
-  for (const auto i : best) requests.push_back(may_go[i]);
-  return requests;
+  return helpers;
+}
+
+/// Whose end makes room for one executor on the host, of those in `order` that are still there; none when nobody's
+/// does.
+std::vector<std::size_t> carving::fewest_on(std::size_t host, const resource_profile& shape,
+                                            const std::vector<request_id>& may_go, std::vector<std::size_t> order) {
+  std::erase_if(order, [&](std::size_t i) { return !lent_.contains(may_go[i]); });
+  std::vector<std::size_t> best;
+  // Those that hold most of it first, for each resource in turn: the fewest where one resource is what is short. The
+  // fewest for several at once would be a search through all sets of executors.
+  for (const auto& w : wants_of(shape)) {
+    const auto held = [&](std::size_t i) { return amount_of(lent_.at(may_go[i])->capacity, w.resource); };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return held(a) > held(b); });
+    auto some = enough_on(host, shape, may_go, order);
+    if (is_less(some, best)) best = std::move(some);
+  }
+  return best;
 }
 
 /// The first of `order` whose end makes room on this host, less those that are not needed for it, the last in `may_go`
@@ -197,14 +237,6 @@ std::vector<std::size_t> carving::enough_on(std::size_t host, const resource_pro
   }
   for (const auto i : needed) lend(executor(i));
   return needed;
-}
-
-/// An executor holds amounts of its own host, and addresses of all hosts of its machine.
-bool carving::may_help(const carved_executor& executor, std::size_t host) const {
-  if (executor.host == host) return true;
-  if (states_[executor.host].machine != states_[host].machine) return false;
-  const auto& custom = executor.capacity.custom;
-  return std::any_of(custom.begin(), custom.end(), [](const auto& entry) { return !entry.second.addresses.empty(); });
 }
 
 std::string carving::lack_for(const resource_profile& shape, std::uint32_t count) const {
@@ -302,6 +334,7 @@ feasibility carving::check(const resource_profile& shape) const {
 }
 
 std::optional<executor_capacity> carving::carve(std::size_t host, const resource_profile& shape) const {
+  ++looks_;
   auto capacity = capacity_of(shape);
   const auto& state = states_[host];
   // Who does not say how many takes them all (spec SM-6).
@@ -325,10 +358,11 @@ std::optional<executor_capacity> carving::carve(std::size_t host, const resource
   return capacity;
 }
 
-std::optional<carved_executor> carving::find_place(const resource_profile& shape) const {
+std::optional<carved_executor> carving::find_place(const resource_profile& shape,
+                                                   const std::vector<std::size_t>& among) const {
   std::optional<carved_executor> best;
   std::tuple<std::int64_t, std::int64_t, std::int64_t> best_cost;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+  for (const auto i : among) {
     auto capacity = carve(i, shape);
     if (!capacity) continue;
     const std::tuple cost{spare_after(i, shape), states_[i].cores, states_[i].memory};

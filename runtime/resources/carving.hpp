@@ -71,9 +71,12 @@ public:
   /// Which requests of `may_go` have to go so that as many as possible of `count` executors of `shape` find room, once
   /// those in `leaving` have gone. Each of them on one host: where the fewest have to go, then where the last of them
   /// stands earliest in `may_go`. Nobody goes for what fits nowhere even then. Requests that hold nothing are ignored.
-  std::vector<request_id> who_makes_way(const resource_profile& shape, std::uint32_t count,
-                                        const std::vector<request_id>& leaving,
-                                        const std::vector<request_id>& may_go) const;
+  /// Looks at every host once, and for each executor at those that the one before has changed.
+  way_answer who_makes_way(const resource_profile& shape, std::uint32_t count, const std::vector<request_id>& leaving,
+                           const std::vector<request_id>& may_go) const;
+
+  /// How often it was tried so far whether a shape fits a host: what answers cost, for tests.
+  std::uint64_t looks() const noexcept { return looks_; }
 
   /// Why not all of `count` executors of `shape` find room now, as the end of a sentence that begins with them: "need 6
   /// cores, the hosts have 4 (missing: 2 cores)". Empty when all do.
@@ -95,12 +98,15 @@ private:
   using device = std::pair<std::string, std::string>; ///< resource, address
 
   std::optional<executor_capacity> carve(std::size_t host, const resource_profile& shape) const;
-  std::optional<carved_executor> find_place(const resource_profile& shape) const;
+  std::vector<std::size_t> all_hosts() const;
+  std::vector<std::size_t> hosts_with(std::size_t host, bool devices) const;
+  std::optional<carved_executor> find_place(const resource_profile& shape, const std::vector<std::size_t>& among) const;
   std::int64_t spare_after(std::size_t host, const resource_profile& shape) const;
-  std::vector<request_id> fewest_for(const resource_profile& shape, const std::vector<request_id>& may_go);
+  std::vector<std::vector<std::size_t>> helpers_of(const std::vector<request_id>& may_go, bool devices) const;
+  std::vector<std::size_t> fewest_on(std::size_t host, const resource_profile& shape,
+                                     const std::vector<request_id>& may_go, std::vector<std::size_t> order);
   std::vector<std::size_t> enough_on(std::size_t host, const resource_profile& shape,
                                      const std::vector<request_id>& may_go, const std::vector<std::size_t>& order);
-  bool may_help(const carved_executor& executor, std::size_t host) const;
   std::int64_t amount_on_all(const std::string& resource, bool counted, bool only_free) const;
   void lend(const carved_executor& executor);
   void take_back(const carved_executor& executor);
@@ -110,6 +116,7 @@ private:
   std::vector<host_state> states_;                            ///< by host
   std::vector<std::set<device>> lent_devices_;                ///< by machine
   std::map<request_id, std::optional<carved_executor>> lent_; ///< nothing: parked
+  mutable std::uint64_t looks_ = 0;
 };
 
 } // namespace troupe

@@ -119,10 +119,11 @@ void executor_pool::drain(executor_index executor) {
 }
 
 /// Spec MP-8. `exact` goes by the shape alone, whatever its content. Only an executor that was started for no shape is
-/// there for every profile with its executor half.
+/// there for every profile with the amounts of its executor half, however they are written down: it takes its scripts,
+/// and what it has none of, from settings of its own.
 bool executor_pool::was_started_for(const executor_record& e, const demand& d) const {
   if (matching_ == profile_matching::compatible || d.any_executor) return true;
-  return e.info.shape ? e.info.shape == d.shape : e.info.profile.executor == d.content->executor;
+  return e.info.shape ? e.info.shape == d.shape : capacity_of(e.info.profile) == capacity_of(*d.content);
 }
 
 bool executor_pool::can_serve(const executor_record& e, const demand& d) const {

@@ -52,8 +52,16 @@ result<tcp_stream> tcp_stream::connect(const std::string& host, std::uint16_t po
   if (const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); code != 0)
     return make_error(ec::unreachable, "cannot resolve '" + host + "': " + ::gai_strerror(code));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses{found, &::freeaddrinfo};
-  error last = make_error(ec::unreachable, "'" + host + "' has no address");
-  for (const auto* a = addresses.get(); a; a = a->ai_next) {
+  return connect(*addresses, timeout, stop);
+}
+
+result<tcp_stream> tcp_stream::connect(const addrinfo& first, duration timeout, const interrupted& stop) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  int untried = 0;
+  for (const auto* a = &first; a; a = a->ai_next) ++untried;
+  error last;
+  for (const auto* a = &first; a; a = a->ai_next) {
+    const auto part = (end - std::chrono::steady_clock::now()) / untried--;
     tcp_stream stream{::socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (stream.fd_ < 0) {
       last = gone("no socket", errno);
@@ -66,7 +74,7 @@ result<tcp_stream> tcp_stream::connect(const std::string& host, std::uint16_t po
         last = not_connected(errno);
         continue;
       }
-      if (auto ready = stream.wait(POLLOUT, timeout, stop); !ready) {
+      if (auto ready = stream.wait(POLLOUT, part, stop); !ready) {
         if (ready.error().code == ec::cancelled) return ready.error();
         last = ready.error();
         continue;
@@ -82,6 +90,17 @@ result<tcp_stream> tcp_stream::connect(const std::string& host, std::uint16_t po
     return stream;
   }
   return last;
+}
+
+std::string tcp_stream::peer() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* const where = reinterpret_cast<sockaddr*>(&address);
+  char text[NI_MAXHOST] = "";
+  if (::getpeername(fd_, where, &size) != 0 ||
+      ::getnameinfo(where, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return text;
 }
 
 result<void> tcp_stream::wait(short events, duration timeout, const interrupted& stop) {

@@ -10,6 +10,8 @@
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/time.hpp>
 
+struct addrinfo;
+
 namespace troupe {
 
 class tcp_stream {
@@ -17,12 +19,18 @@ public:
   /// Asked between short waits; true ends the wait with the error cancelled.
   using interrupted = std::function<bool()>;
 
-  /// Errors: unreachable (nobody there, or not in time), cancelled.
+  /// Tries all addresses of the host, one after the other; each has its part of the time that is left. Errors:
+  /// unreachable (nobody there, or not in time), cancelled.
   static result<tcp_stream> connect(const std::string& host, std::uint16_t port, duration timeout,
                                     const interrupted& stop);
+  /// The same with a list of addresses.
+  static result<tcp_stream> connect(const addrinfo& first, duration timeout, const interrupted& stop);
   tcp_stream(tcp_stream&& other) noexcept;
   tcp_stream& operator=(tcp_stream&& other) noexcept;
   ~tcp_stream();
+
+  /// The other side's address in numbers, without the port; "" where the connection is gone.
+  std::string peer() const;
 
   /// Errors of both: io when the connection is gone, unreachable when nothing moves for `silence`, cancelled. The
   /// stream is of no use then.

@@ -1,9 +1,11 @@
 // The front door under virtual time: hello, signs of life, the event stream.
 
 #include <algorithm>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <troupe/actors/client.hpp>
 #include <troupe/tests/actors/fakes.hpp>
@@ -131,6 +133,18 @@ TEST_F(driver, refuses_an_executor_without_an_incarnation) {
   info.epoch = 0;
   EXPECT_EQ(admit().failed.code, ec::malformed);
   EXPECT_EQ(admitted(), 0u);
+}
+
+TEST_F(driver, takes_one_executor_for_each_request) {
+  info.request = request_id{5};
+  ASSERT_FALSE(admit().failed);
+  const auto other = spawn_listening_executor(world, heard);
+  const auto second = admit_executor(world, front, *secret, info, other);
+  EXPECT_EQ(second.failed.code, ec::refused);
+  EXPECT_THAT(second.failed.message, HasSubstr("request 5"));
+  EXPECT_EQ(admitted(), 1u);
+  world.end(peer);
+  EXPECT_FALSE(admit_executor(world, front, *secret, info, other).failed) << "the first one is gone";
 }
 
 TEST_F(driver, refuses_an_executor_that_belongs_to_another_session) {
@@ -346,6 +360,19 @@ TEST_F(driver, tells_of_profiles_that_are_new) {
     for (const auto& record : batch->records)
       if (const auto* fact = std::get_if<events::profile_added>(&record.content)) added += fact->content == wide;
   EXPECT_EQ(added, 1u);
+}
+
+// SL-10: it is registered before anybody could ask for the answer.
+TEST(driver_log, says_what_executors_of_the_default_profile_leave_idle) {
+  std::ostringstream written;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(written);
+  testing::virtual_system world;
+  auto config = plain_driver(std::make_shared<const session_secret>(session_secret::generate()));
+  config.defaults = testing::make_profile({{"cores", 10}, {"gpu", 9}}, {{"cpus", "1"}, {"gpu", "1"}});
+  config.loggers = [sink](std::string_view part) { return std::make_shared<spdlog::logger>(std::string{part}, sink); };
+  world.end_with_system(spawn_driver(world.system(), std::move(config)));
+  world.pass(1s);
+  EXPECT_THAT(written.str(), HasSubstr("profile-note profile=0 1 of 10 cores stay idle"));
 }
 
 TEST_F(driver, feeds_a_subscriber_as_far_as_its_credit_goes) {

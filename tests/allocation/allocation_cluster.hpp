@@ -54,7 +54,7 @@ struct cluster {
     };
   }
   allocation_policy::way_function way_function() {
-    return [this](const way_question& q) -> std::optional<std::vector<request_id>> {
+    return [this](const way_question& q) -> std::optional<way_answer> {
       if (!hosts) return std::nullopt;
       return converged().who_makes_way(q.shape.profile, q.count, q.leaving, q.may_go);
     };

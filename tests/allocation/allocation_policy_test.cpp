@@ -79,6 +79,18 @@ TEST(allocation, consent_whose_answer_was_lost_is_learned_from_the_report) {
   EXPECT_THAT(c.effects_of<effects::converge>(), SizeIs(1));
 }
 
+TEST(allocation, two_executors_of_one_request_do_no_harm) {
+  cluster c;
+  c.waiting(plain, 1).load();
+  c.waiting(plain, 0).admit_all(1s);
+  auto second = c.report.idle[0];
+  second.executor.value += 100;
+  second.draining = true;
+  c.report.idle.push_back(second);
+  c.load();
+  EXPECT_THAT(c.wanted(), IsEmpty());
+}
+
 TEST(allocation, serving_executor_is_not_stopped_for_idleness) {
   cluster c;
   c.waiting(plain, 1).load();

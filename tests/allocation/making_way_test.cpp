@@ -232,6 +232,60 @@ TEST(allocation, way_is_made_for_each_that_is_missing) {
   EXPECT_THAT(c.asked(), SizeIs(2));
 }
 
+TEST(allocation, way_is_made_for_so_many_at_a_time) {
+  cluster c;
+  c.hosts = hosts_of(std::vector<std::int64_t>(100, 2));
+  c.waiting(plain, 200).load();
+  c.waiting(plain, 0).waiting(wide, 100, true).admit_all(1s);
+  c.load();
+  EXPECT_THAT(c.asked(), SizeIs(2 * 64));
+  for (const auto executor : c.asked()) c.answer(executor, true);
+  c.admit_all(1s);
+  c.load();
+  EXPECT_THAT(c.asked(), SizeIs(2 * 36)) << "the next report goes on";
+}
+
+/// A host of four cores: a fixed executor of two, two others of one.
+struct one_fixed_and_two_others : cluster {
+  static allocation_policy::options fixed() {
+    allocation_policy::options opts;
+    opts.fixed = {{wide, 1}};
+    return opts;
+  }
+  one_fixed_and_two_others() : cluster(fixed()) {
+    hosts = hosts_of({4});
+    start();
+    waiting(plain, 2).load();
+    waiting(plain, 0).admit_all(1s);
+  }
+};
+
+TEST(allocation, a_fixed_executor_stays_where_others_are_enough) {
+  const executor_shape heavy{{6}, make_profile({{"cores", 2}, {"memory", std::int64_t{8} << 30}}, {{"cpus", "1"}})};
+  one_fixed_and_two_others c;
+  c.waiting(heavy, 1, true).load();
+  EXPECT_THAT(c.asked(), ElementsAre(executor_id{102}, executor_id{103})) << "though the fixed one alone would do";
+}
+
+TEST(allocation, a_fixed_executor_goes_for_what_is_still_missing) {
+  const executor_shape heavy{{6}, make_profile({{"cores", 3}, {"memory", std::int64_t{8} << 30}}, {{"cpus", "1"}})};
+  one_fixed_and_two_others c;
+  c.waiting(heavy, 1, true).load();
+  EXPECT_THAT(c.asked(), ElementsAre(executor_id{102}, executor_id{101}));
+}
+
+TEST(allocation, nobody_goes_because_of_the_limit_for_what_finds_no_room) {
+  allocation_policy::options few;
+  few.max_executors = 4;
+  cluster c{few};
+  c.hosts = hosts_of({2, 2});
+  c.waiting(plain, 4).load();
+  c.waiting(plain, 0).waiting(wide, 1, true).admit_all(1s);
+  std::erase_if(c.report.idle, [](const idle_executor& idle) { return idle.request.value % 2 == 0; }); // busy
+  c.load();
+  EXPECT_THAT(c.asked(), IsEmpty());
+}
+
 TEST(allocation, as_many_make_way_as_the_limit_demands_where_there_is_room) {
   allocation_policy::options few;
   few.max_executors = 3;

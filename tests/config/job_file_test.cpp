@@ -175,7 +175,9 @@ TEST(job_file, fields_of_the_head_are_checked) {
   EXPECT_THAT(fault("name: j\nstages: [a]\n"), HasSubstr("the job has no stages"));
   EXPECT_EQ(fault("name: j\nstage: {}\n"), "x.yaml:2: a job file has no field `stage`; did you mean stages?");
   EXPECT_EQ(fault("name: j\nmax-failures: 0\nstages: {a: {run: [x]}}\n"),
-            "x.yaml:2: max-failures = 0: must be a whole number from 1 to 10000, without leading zeros");
+            "x.yaml:2: max-failures = 0: must be a whole number from 1 to 4095, without leading zeros");
+  EXPECT_EQ(fault("name: j\nmax-failures: 4096\nstages: {a: {run: [x]}}\n"),
+            "x.yaml:2: max-failures = 4096: must be a whole number from 1 to 4095, without leading zeros");
   EXPECT_THAT(fault("name: j\ntroupe: {}\n"), HasSubstr("a job file has no field `troupe`"));
   EXPECT_THAT(fault("name: j\noutput: ''\nstages: {a: {run: [x]}}"), HasSubstr("output is empty"));
 }

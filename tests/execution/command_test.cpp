@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <gmock/gmock.h>
+
 #include <troupe/runtime/execution/command_arguments.hpp>
 #include <troupe/runtime/execution/process_memory.hpp>
 
@@ -111,6 +113,17 @@ TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
   ::signal(SIGPIPE, ignored);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST_F(command_test, is_no_success_where_nobody_knows_how_it_ended) {
+  auto* const before = ::signal(SIGCHLD, SIG_IGN); // the kernel takes the ends of children then
+  const auto go = scratch.file("go");
+  auto& r = begin({"sh", "-c", "until [ -e " + go + " ]; do :; done; exit 3"});
+  r.run(one({}));
+  EXPECT_TRUE(eventually([&] { return fs::exists(attempts + "/1.0.0/stderr") && !children().empty(); }));
+  std::ofstream{go} << "\n";
+  EXPECT_THAT(only_failure().message, ::testing::HasSubstr("must neither ignore SIGCHLD"));
+  ::signal(SIGCHLD, before);
 }
 
 TEST_F(command_test, has_nothing_open_but_its_own_files) {

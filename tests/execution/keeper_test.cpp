@@ -190,6 +190,17 @@ TEST_F(keeper_test, passes_signals_on) {
   EXPECT_TRUE((WIFEXITED(s) && WEXITSTATUS(s) == 40 + SIGTERM) || (WIFSIGNALED(s) && WTERMSIG(s) == SIGTERM));
 }
 
+TEST_F(keeper_test, what_it_was_told_to_ignore_is_no_reason_to_end) {
+  auto* const before = ::signal(SIGINT, SIG_IGN);
+  start(sleep_for_ever, deadline, std::chrono::milliseconds{10});
+  ::signal(SIGINT, before);
+  executor();
+  ::kill(keeper, SIGINT);
+  // Nothing is to happen, so that only time can show that it does not.
+  ::poll(nullptr, 0, 300);
+  EXPECT_EQ(::waitpid(keeper, nullptr, WNOHANG), 0);
+}
+
 TEST_F(keeper_test, the_executor_dies_with_its_keeper) {
   start([] { return sleep_for_ever(); });
   const auto pid = executor();
@@ -205,6 +216,18 @@ TEST_F(keeper_test, the_executor_leads_a_group_and_adopts_orphans) {
     return (::getpgrp() == ::getpid() ? 1 : 0) + (subreaper ? 2 : 0);
   });
   EXPECT_EQ(WEXITSTATUS(status()), 3);
+}
+
+TEST_F(keeper_test, the_executor_learns_how_its_children_end_whatever_it_has_inherited) {
+  auto* const before = ::signal(SIGCHLD, SIG_IGN);
+  start([] {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(38);
+    int s = 0;
+    return ::waitpid(child, &s, 0) == child ? WEXITSTATUS(s) : 1;
+  });
+  ::signal(SIGCHLD, before);
+  EXPECT_EQ(WEXITSTATUS(status()), 38);
 }
 
 TEST_F(keeper_test, holds_no_descriptor_that_others_wait_for) {

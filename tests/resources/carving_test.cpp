@@ -181,17 +181,18 @@ TEST(carving, those_make_way_who_are_enough_on_one_host) {
   auto c = two_hosts();
   for (std::uint64_t id = 1; id <= 7; ++id) ASSERT_TRUE(c.place(request_id{id}, shape(1, gib)));
   const auto all = requests({1, 2, 3, 4, 5, 6, 7});
-  EXPECT_EQ(c.who_makes_way(shape(1, gib), 1, {}, all), requests({})) << "there is room";
-  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, {}, all), requests({5})) << "one core is free beside it";
-  EXPECT_EQ(c.who_makes_way(shape(2, gib), 2, {}, all), requests({5, 1, 2}));
-  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, {}, requests({4, 7, 6, 99})), requests({7})) << "in that order";
-  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, requests({3, 4}), requests({7})), requests({})) << "room is on its way";
-  EXPECT_EQ(c.who_makes_way(shape(3, gib), 1, requests({4}), requests({1, 2, 7})), requests({1, 2}));
-  EXPECT_EQ(c.who_makes_way(shape(4, gib), 1, {}, requests({1, 2, 3, 5, 6})), requests({})) << "in vain";
-  EXPECT_EQ(c.who_makes_way(shape(4, gib), 9, {}, all).size(), 7u);
-  EXPECT_EQ(c.who_makes_way(shape(5, gib), 1, {}, all), requests({})) << "never";
+  EXPECT_EQ(c.who_makes_way(shape(1, gib), 1, {}, all).going, requests({})) << "there is room";
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, {}, all).going, requests({5})) << "one core is free beside it";
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 2, {}, all).going, requests({5, 1, 2}));
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, {}, requests({4, 7, 6, 99})).going, requests({7})) << "in that order";
+  EXPECT_EQ(c.who_makes_way(shape(2, gib), 1, requests({3, 4}), requests({7})).going, requests({}))
+      << "room is on its way";
+  EXPECT_EQ(c.who_makes_way(shape(3, gib), 1, requests({4}), requests({1, 2, 7})).going, requests({1, 2}));
+  EXPECT_EQ(c.who_makes_way(shape(4, gib), 1, {}, requests({1, 2, 3, 5, 6})).going, requests({})) << "in vain";
+  EXPECT_EQ(c.who_makes_way(shape(4, gib), 9, {}, all).going.size(), 7u);
+  EXPECT_EQ(c.who_makes_way(shape(5, gib), 1, {}, all).going, requests({})) << "never";
   EXPECT_TRUE(c.park(request_id{5}));
-  EXPECT_EQ(c.who_makes_way(shape(3, gib), 1, {}, all), requests({6})) << "one that is parked gives nothing";
+  EXPECT_EQ(c.who_makes_way(shape(3, gib), 1, {}, all).going, requests({6})) << "one that is parked gives nothing";
 }
 
 TEST(carving, a_large_one_makes_way_rather_than_several_small_ones) {
@@ -200,9 +201,9 @@ TEST(carving, a_large_one_makes_way_rather_than_several_small_ones) {
   ASSERT_TRUE(c.place(request_id{2}, shape(3, gib)));
   ASSERT_TRUE(c.place(request_id{3}, shape(1, 6 * gib)));
   const auto all = requests({1, 2, 3});
-  EXPECT_EQ(c.who_makes_way(shape(1, 5 * gib), 1, {}, all), requests({3})) << "memory is what is short";
-  EXPECT_EQ(c.who_makes_way(shape(4, gib), 1, {}, all), requests({1}));
-  EXPECT_EQ(c.who_makes_way(shape(5, gib), 1, {}, all), requests({1, 2}));
+  EXPECT_EQ(c.who_makes_way(shape(1, 5 * gib), 1, {}, all).going, requests({3})) << "memory is what is short";
+  EXPECT_EQ(c.who_makes_way(shape(4, gib), 1, {}, all).going, requests({1}));
+  EXPECT_EQ(c.who_makes_way(shape(5, gib), 1, {}, all).going, requests({1, 2}));
 }
 
 TEST(carving, whoever_holds_a_device_of_the_machine_makes_way_for_it) {
@@ -213,9 +214,31 @@ TEST(carving, whoever_holds_a_device_of_the_machine_makes_way_for_it) {
   ASSERT_EQ(c.place(request_id{1}, shape(3, gib, 1))->host, 0u);
   ASSERT_EQ(c.place(request_id{2}, shape(1, gib))->host, 0u);
   ASSERT_EQ(c.place(request_id{3}, shape(1, gib))->host, 1u);
-  EXPECT_EQ(c.who_makes_way(shape(5, gib, 1), 1, {}, requests({3, 2, 1})), requests({1}))
+  EXPECT_EQ(c.who_makes_way(shape(5, gib, 1), 1, {}, requests({3, 2, 1})).going, requests({1}))
       << "the cores are free on b, the device is not";
-  EXPECT_EQ(c.who_makes_way(shape(6, gib, 1), 1, {}, requests({3, 2, 1})), requests({3, 1}));
+  EXPECT_EQ(c.who_makes_way(shape(6, gib, 1), 1, {}, requests({3, 2, 1})).going, requests({3, 1}));
+}
+
+TEST(carving, making_way_costs_little_on_many_hosts) {
+  const auto cost = [](std::uint32_t count, std::uint32_t wanted) {
+    std::vector<carving_host> hosts;
+    for (std::uint32_t i = 0; i < count; ++i) hosts.push_back(host("h" + std::to_string(i), 4, 8 * gib));
+    carving c{std::move(hosts), ""};
+    std::vector<request_id> all;
+    for (std::uint64_t id = 1; id <= 4 * count; ++id) {
+      EXPECT_TRUE(c.place(request_id{id}, shape(1, gib)));
+      all.push_back(request_id{id});
+    }
+    const auto before = c.looks();
+    const auto answer = c.who_makes_way(shape(2, gib), wanted, {}, all);
+    EXPECT_EQ(answer.placed, wanted);
+    EXPECT_EQ(answer.going.size(), 2 * wanted);
+    return c.looks() - before;
+  };
+  const auto one = cost(100, 1);
+  EXPECT_LT(one, 20u * 100u) << "a few looks at every host and its executors";
+  EXPECT_LT(cost(100, 64), one + 64u * 30u) << "and for each one more a few at one host";
+  EXPECT_LT(cost(200, 64), 2 * one + 64u * 30u);
 }
 
 TEST(carving, making_way_is_enough_and_nobody_goes_in_vain) {
@@ -240,7 +263,7 @@ TEST(carving, making_way_is_enough_and_nobody_goes_in_vain) {
         may_go.push_back(request_id{id});
     const auto wanted = shape(between(1, 6), between(1, 6) * gib, between(0, 2));
     const auto before = c.room_for(wanted);
-    const auto going = c.who_makes_way(wanted, before + 1, {}, may_go);
+    const auto going = c.who_makes_way(wanted, before + 1, {}, may_go).going;
     const auto whole = c;
     auto after = c;
     for (const auto id : going) ASSERT_TRUE(after.free(id));

@@ -195,6 +195,20 @@ TEST_F(command_line, ctrl_c_ends_a_job_and_all_that_it_started) {
   }
 }
 
+TEST_F(command_line, ctrl_z_stops_a_local_job_until_it_is_continued) {
+  program_process job{{TROUPE_PROGRAM, "run", naps(), "--master=local[2]"}, true};
+  EXPECT_TRUE(both_nap()) << job.output();
+  const auto keeper = testing::children_of(job.pid()).at(0).pid;
+  const auto worker = testing::children_of(keeper).at(0).pid;
+  const auto stopped = [](pid_t pid) { return testing::look_at(pid).state == 'T'; };
+  job.kill(SIGTSTP);
+  EXPECT_TRUE(testing::wait_until([&] { return stopped(job.pid()) && stopped(worker); }));
+  job.kill(SIGCONT);
+  EXPECT_TRUE(testing::wait_until([&] { return !stopped(job.pid()) && !stopped(worker); }));
+  job.kill(SIGINT);
+  EXPECT_EQ(job.wait(promised_after_ctrl_c), 130) << job.output();
+}
+
 TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
   const auto nap = [&](const std::string& name) {
@@ -218,6 +232,46 @@ TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   EXPECT_EQ(run({"cluster", "down"}).code, 0);
 }
 
+TEST_F(command_line, what_a_process_was_told_to_ignore_does_not_end_it) {
+  // As below nohup, and in the background of a script.
+  const auto deaf = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all{"sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh", TROUPE_PROGRAM};
+    all.insert(all.end(), words.begin(), words.end());
+    return std::make_unique<program_process>(std::move(all));
+  };
+  auto driver = deaf({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
+  const auto address = awaited(*driver, "driver (\\S+) cluster");
+  const auto secret_file = awaited(*driver, "secret-file (\\S+)");
+  const auto file = written("configs/here.yaml", std::regex_replace(content_of(config("executor.yaml")),
+                                                                    std::regex{"127.0.0.1:17077"}, address));
+  auto executor = deaf({"node", "--config-file=" + file});
+  const auto executor_pid = [&] {
+    awaited(*executor, "executor (\\d+) cluster");
+    return testing::children_of(testing::children_of(executor->pid()).at(0).pid).at(0).pid;
+  }();
+  fs::create_directory(arrived());
+  const auto job =
+      written("waits.yaml", "name: waits\nstages:\n  wait: {tasks: 2, run: [sh, -c, '>" + arrived() +
+                                "/{partition}; until [ -e " + directory() + "/wake ]; do sleep 0.05; done']}\n");
+  auto there = deaf({"run", job, "--master=" + address, "--conf", "troupe.security.secret-file=" + secret_file});
+  EXPECT_TRUE(both_nap()) << there->output();
+  for (const int signal : {SIGHUP, SIGINT}) {
+    for (const auto* process : {driver.get(), executor.get(), there.get()}) process->kill(signal);
+    ::kill(executor_pid, signal);
+  }
+  fs::remove_all(arrived());
+  fs::create_directory(arrived());
+  auto here = deaf({"run", job, "--master=local[2]"});
+  EXPECT_TRUE(both_nap()) << here->output();
+  here->kill(SIGINT);
+  written("wake", "");
+  EXPECT_EQ(end_of(*there).code, 0) << there->output();
+  EXPECT_EQ(end_of(*here).code, 0) << here->output();
+  for (const auto* process : {driver.get(), executor.get()}) process->kill(SIGTERM);
+  EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
+  EXPECT_TRUE(executor->wait().has_value()) << executor->output();
+}
+
 TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
   // Its executor never comes: it is to listen on an address that no machine has.
   const auto file = written("slow.yaml", "cluster:\n  hosts: [{name: here, cores: 2, memory: 2g}]\n"
@@ -225,6 +279,31 @@ TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
                                          "  executors: [{profile: p, count: 1}]\n"
                                          "troupe: {executor.bind-address: 192.0.2.1, security.insecure: true, "
                                          "shutdown.grace: 60s}\n");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    auto up = started({"cluster", "up", "--foreground", "--config-file=" + file});
+    ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).size() > 1; })) << up->output();
+    up->kill(signal);
+    EXPECT_EQ(up->wait(promised_after_ctrl_c), 130) << up->output();
+    EXPECT_THAT(up->output(), HasSubstr("interrupted: the cluster was not started"));
+  }
+  // The driver in the background itself.
+  {
+    auto up = started({"cluster", "up", "--config-file=" + file});
+    pid_t driver = 0;
+    ASSERT_TRUE(testing::wait_until([&] {
+      bool coming = false;
+      for (const auto& p : testing::processes_of(directory())) {
+        if (p.command_line.find("--troupe-executor") != std::string::npos)
+          coming = true;
+        else if (p.command_line.find("cluster up") != std::string::npos && p.pid != up->pid())
+          driver = p.pid;
+      }
+      return coming && driver != 0;
+    })) << up->output();
+    ::kill(driver, SIGTERM);
+    EXPECT_EQ(up->wait(promised_after_ctrl_c), 130) << up->output();
+    EXPECT_THAT(up->output(), HasSubstr("interrupted: the cluster was not started"));
+  }
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     auto up = started({"cluster", "up", "--config-file=" + file});
     ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).size() > 1; })) << up->output();
@@ -335,7 +414,8 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   const auto talk =
       written("talks.yaml", "name: talks\nstages:\n  say: {run: [sh, -c, 'echo heard; echo seen >&2']}\n");
   EXPECT_EQ(run({"run", talk}).code, 0);
-  EXPECT_THAT(run({"logs", "3"}).printed, AllOf(HasSubstr("heard"), HasSubstr("seen")));
+  EXPECT_THAT(run({"logs", "3"}).printed,
+              AllOf(HasSubstr("== say 0.0.0 stdout\nheard\n"), HasSubstr("== say 0.0.0 stderr\nseen\n")));
   EXPECT_THAT(run({"logs", "3", "--stderr"}).printed, AllOf(Not(HasSubstr("heard")), HasSubstr("seen")));
   EXPECT_THAT(run({"logs", "--executor", "1"}).printed, HasSubstr("admitted"));
   EXPECT_THAT(run({"jobs", "--json"}).printed, HasSubstr(R"("name": "talks")"));
@@ -514,6 +594,56 @@ TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
   driver->kill(SIGTERM);
   EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
   EXPECT_TRUE(with_gpu->wait().has_value()) << with_gpu->output();
+}
+
+TEST_F(command_line, an_executor_that_is_killed_takes_along_what_its_commands_have_started) {
+  auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
+  const auto address = awaited(*driver, "driver (\\S+) cluster");
+  const auto secret_file = awaited(*driver, "secret-file (\\S+)");
+  const auto file = written("configs/here.yaml", std::regex_replace(content_of(config("executor.yaml")),
+                                                                    std::regex{"127.0.0.1:17077"}, address));
+  const auto job = written("nest.yaml", "name: nest\nstages:\n  nap: {run: [sh, -c, 'setsid sleep 1000 & sleep 1000 & "
+                                        "echo $! >" +
+                                            directory() + "/sleeper; wait']}\n");
+  const auto dies_with = [&](program_process& running, const std::function<void(pid_t)>& kill) {
+    ASSERT_TRUE(testing::wait_until([&] { return content_of(directory() + "/sleeper").ends_with('\n'); }))
+        << running.output();
+    const auto sleeper = std::stoi(content_of(directory() + "/sleeper"));
+    kill(sleeper);
+    EXPECT_TRUE(testing::wait_until(
+        [&] {
+          const auto all = testing::processes_of(directory());
+          return std::none_of(all.begin(), all.end(),
+                              [](const auto& p) { return p.command_line.starts_with("sleep"); });
+        },
+        std::chrono::seconds{5}));
+    EXPECT_FALSE(testing::is_alive(sleeper));
+    running.kill(SIGKILL);
+    running.wait();
+    fs::remove(directory() + "/sleeper");
+  };
+  const auto kill_keeper = [](pid_t sleeper) {
+    const auto shell = testing::look_at(sleeper).parent;
+    ::kill(testing::look_at(testing::look_at(shell).parent).parent, SIGKILL);
+  };
+  for (const bool front : {true, false}) {
+    auto executor = started({"node", "--config-file=" + file});
+    awaited(*executor, "executor (\\d+) cluster");
+    auto running = started({"run", job, "--master=" + address, "--conf", "troupe.security.secret-file=" + secret_file});
+    dies_with(*running, [&](pid_t sleeper) {
+      if (front)
+        executor->kill(SIGKILL); // the process that the shell knows
+      else
+        kill_keeper(sleeper);
+    });
+    EXPECT_EQ(executor->wait(), 128 + SIGKILL);
+  }
+  auto elsewhere = started({"run", job, "--master=local-cluster[1,2,2g]", "--conf", "troupe.task.max-failures=1"});
+  dies_with(*elsewhere, kill_keeper);
+  auto here = started({"run", job, "--master=local[1]"});
+  dies_with(*here, kill_keeper);
+  driver->kill(SIGTERM);
+  EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
 }
 
 TEST_F(command_line, a_cpp_program_is_an_executor_of_its_own_stages_where_a_file_says_so) {

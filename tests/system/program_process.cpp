@@ -23,7 +23,7 @@ std::string content_of(const std::string& file) {
 
 } // namespace
 
-program_process::program_process(std::vector<std::string> words) {
+program_process::program_process(std::vector<std::string> words, bool own_group) {
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -35,7 +35,16 @@ program_process::program_process(std::vector<std::string> words) {
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, 1, out.c_str(), flags, 0600);
   posix_spawn_file_actions_addopen(&files, 2, err.c_str(), flags, 0600);
-  const int failure = posix_spawnp(&pid_, argv[0], &files, nullptr, argv.data(), environ);
+  // Whatever this test was started with, as below nohup.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t all;
+  sigfillset(&all);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes,
+                           own_group ? POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSIGDEF);
+  const int failure = posix_spawnp(&pid_, argv[0], &files, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failure != 0) throw test_cluster_error("cannot start " + words[0] + ": " + std::strerror(failure));
 }

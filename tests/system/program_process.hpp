@@ -16,7 +16,8 @@ namespace troupe::system_tests {
 class program_process {
 public:
   /// @param words the program, looked for in PATH where it has no slash, and its arguments
-  explicit program_process(std::vector<std::string> words);
+  /// @param own_group makes it what a shell's job is: the system stops no other for Ctrl-Z
+  explicit program_process(std::vector<std::string> words, bool own_group = false);
   ~program_process();
   program_process(const program_process&) = delete;
   program_process& operator=(const program_process&) = delete;
