@@ -101,11 +101,11 @@ const table attaching_rows{
 
 /// What the session makes of the profiles of a job's last stage, as its manager of profiles does.
 result<profile_registration> profile_of_last_stage(profile_registry& registry, const job_spec& job) {
-  std::vector<profile_id> known;
+  std::vector<profile_registration> known;
   for (const auto& profile : job.profiles) {
     const auto registered = registry.register_profile(profile, "client");
     if (!registered) return registered.error();
-    known.push_back(registered->profile);
+    known.push_back(*registered);
   }
   const auto& stage = job.stages.back();
   std::vector<profile_use> uses;

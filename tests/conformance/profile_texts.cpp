@@ -88,7 +88,12 @@ profile_registry registry_with(std::string_view text, const profile_rules& rules
 
 result<profile_registration> merge_all(profile_registry& registry, const std::vector<profile_id>& profiles) {
   std::vector<profile_use> uses;
-  for (const auto id : profiles) uses.push_back({id, "dataset " + std::to_string(uses.size())});
+  for (const auto id : profiles) {
+    profile_use one;
+    one.profile.profile = id;
+    one.dataset = "dataset " + std::to_string(uses.size());
+    uses.push_back(std::move(one));
+  }
   return registry.profile_of_stage(uses, profile_change::merge);
 }
 
