@@ -71,6 +71,11 @@ result<std::map<std::string, configured_resource>> executor_resources(const sett
   return out;
 }
 
+master_kind master_kind_of(const settings& s) {
+  const auto master = parse_master(s.get(keys::master));
+  return master && std::holds_alternative<local_master>(*master) ? master_kind::local : master_kind::local_cluster;
+}
+
 profile_rules rules_of(const settings& s, master_kind master) {
   profile_rules rules;
   rules.matching =
@@ -108,6 +113,8 @@ result<resource_profile> default_profile(const settings& s, const profile_rules&
   for (const auto& [name, resource] : *resources)
     out.executor[name] = {resource.amount, resource.discovery_script, resource.vendor, resource.counted};
   out.task[std::string{resource_names::cpus}] = s.get(keys::task_cpus);
+  if (const auto memory = s.get(keys::task_memory); memory > 0)
+    out.task[std::string{resource_names::memory}] = share::whole(memory);
   for (const auto& [name, amount] : s.get(keys::task_resource_amount)) {
     const auto key_name = "troupe.task.resource." + name + ".amount";
     if (auto hint = builtin_resource_hint(name); !hint.empty()) return fault(s, key_name, hint);

@@ -29,6 +29,9 @@ struct configured_resource {
 /// counted size with addresses, script or vendor, a name that is built in.
 result<std::map<std::string, configured_resource>> executor_resources(const settings& s);
 
+/// What the rules for profiles call the place that troupe.master names.
+master_kind master_kind_of(const settings& s);
+
 /// The rules that profiles obey on a master of this kind (troupe.scheduler.profile-matching and support-matrix,
 /// troupe.dynamic-allocation.enabled, whether troupe.executor.cores was set).
 profile_rules rules_of(const settings& s, master_kind master);

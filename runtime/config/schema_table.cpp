@@ -180,6 +180,9 @@ constexpr setting_schema entries[] = {
     count(keys::task_max_failures, "4", 1, 4'095, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),
+    memory(keys::task_memory, "0", 0, all,
+           "Memory of its executor that one task of the default profile takes: so many run there at once as have room, "
+           "and a command that takes more is ended; 0: nothing is counted."),
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),
