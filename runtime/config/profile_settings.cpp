@@ -1,5 +1,6 @@
 #include <troupe/runtime/config/profile_settings.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include <troupe/runtime/config/profile_yaml.hpp>
@@ -101,7 +102,10 @@ result<resource_profile> default_profile(const settings& s, const profile_rules&
     if (amount > 0) out.executor[std::string{name}].amount = amount;
   };
   const bool whole_host = rules.is_exact() && rules.master == master_kind::local_cluster && !rules.cores_configured;
-  if (!whole_host) put(resource_names::cores, s.get(keys::executor_cores));
+  // Room for one task, unless somebody has said how many cores there are to be.
+  const bool says_cores = s.origin_of(keys::executor_cores.name) != setting_origin{};
+  const auto widened = rules.is_exact() || says_cores ? 0 : s.get(keys::task_cpus).ceil();
+  if (!whole_host) put(resource_names::cores, std::max(s.get(keys::executor_cores), widened));
   const auto heap = s.get(keys::executor_memory);
   put(resource_names::memory, heap);
   const auto rule = overhead_rule_of(s);

@@ -86,7 +86,8 @@ constexpr setting_schema entries[] = {
     text(keys::executor_bind_address, "127.0.0.1", executor,
          "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
     count(keys::executor_cores, "1", 1, largest_count, all,
-          "Cores of an executor of the default profile, or of an executor that is started by hand."),
+          "Cores of an executor of the default profile, or of an executor that is started by hand; not set: as many as "
+          "one of its tasks takes, at least 1."),
     time(keys::executor_driver_timeout, "3s", 10 * ns_per_ms, executor,
          "An executor ends itself when the driver has been out of reach for so long."),
     time(keys::executor_heartbeat_interval, "1s", 10 * ns_per_ms, all,

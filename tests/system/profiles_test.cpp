@@ -215,6 +215,43 @@ TEST(tenancy, beside_an_exclusive_task_nothing_else_runs) {
   }
 }
 
+TEST(executors, have_the_cores_of_one_task_unless_told_otherwise) {
+  for (const auto* master : {"local[4]", "local-cluster[2,2,2g]"}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = master, .conf = {"troupe.task.cpus=2"}}};
+    auto session = cluster.make_session();
+    background<std::vector<std::int64_t>> job{
+        cluster, [&] { return session.range(0, 3, 3).map(with(meeting.directory()), fn<meet_first>).collect(); }};
+    meeting.await("first", 2);
+    EXPECT_EQ(meeting.arrivals("first").size(), 2u) << "four cores, two for each";
+    EXPECT_EQ(cluster.executors().size(), 2u);
+    for (const auto& e : cluster.executors()) EXPECT_EQ(e.status.info.capacity.cores, 2);
+    meeting.open("first");
+    EXPECT_EQ(job.get().size(), 3u);
+    cluster.check_clean();
+  }
+}
+
+TEST(executors, that_are_idle_give_their_room_at_once_to_a_profile_that_waits_for_it) {
+  const auto wide = resource_profile_builder{}
+                        .require(executor_resource_requests{}.cores(4).memory("64m"))
+                        .require(task_resource_requests{}.cpus(4))
+                        .build();
+  const auto half_gpu = resource_profile_builder{}.require(task_resource_requests{}.resource("gpu", "0.5")).build();
+  for (const auto* master : {"local[4]", "local-cluster[1,4,4g]"}) {
+    test_cluster cluster{
+        {.master = master,
+         .fake_gpus = 1,
+         .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h", "troupe.executor.resource.gpu.amount=1",
+                  "troupe.scheduler.infeasible-timeout=20s"}}};
+    auto session = cluster.make_session();
+    EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "a task-only profile";
+    EXPECT_EQ(session.range(0, 8, 4).with_resources(wide).count(), 8u) << "all four cores";
+    EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "and back";
+    cluster.check_clean();
+  }
+}
+
 TEST(support_matrix, refuses_what_spark_refuses_on_a_master) {
   const auto profile = resource_profile_builder{}.require(task_resource_requests{}.cpus(1)).build();
   for (const auto* matrix : {"all", "spark"}) {
