@@ -139,6 +139,8 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);
   d.scheduler.loss_timeout = s.get(keys::executor_heartbeat_timeout);
   d.scheduler.alternative_wait = s.get(keys::scheduler_alternative_wait);
+  d.scheduler.scarce_resource_wait = s.get(keys::scheduler_scarce_resource_wait);
+  d.scheduler.placement = placement_policy_of(s);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
   d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));

@@ -46,6 +46,8 @@ inline constexpr memory_key task_max_inline_result{"troupe.task.max-inline-resul
 inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
 
 inline constexpr time_key scheduler_alternative_wait{"troupe.scheduler.alternative-wait"};
+inline constexpr text_key scheduler_placement{"troupe.scheduler.placement"};
+inline constexpr time_key scheduler_scarce_resource_wait{"troupe.scheduler.scarce-resource-wait"};
 inline constexpr text_key scheduler_profile_change{"troupe.scheduler.profile-change"};
 inline constexpr text_key scheduler_profile_matching{"troupe.scheduler.profile-matching"};
 inline constexpr text_key scheduler_support_matrix{"troupe.scheduler.support-matrix"};

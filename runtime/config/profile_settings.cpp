@@ -77,6 +77,12 @@ master_kind master_kind_of(const settings& s) {
   return master && std::holds_alternative<local_master>(*master) ? master_kind::local : master_kind::local_cluster;
 }
 
+placement_policy placement_policy_of(const settings& s) {
+  const auto name = s.get(keys::scheduler_placement);
+  if (name == "pack") return placement_policy::pack;
+  return name == "balance" ? placement_policy::balance : placement_policy::spread;
+}
+
 profile_rules rules_of(const settings& s, master_kind master) {
   profile_rules rules;
   rules.matching =

@@ -30,6 +30,10 @@ constexpr setting_schema time(key<duration> k, std::string_view value, std::int6
                               std::string_view text) {
   return {k.name, setting_type::time, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
+constexpr setting_schema time_or_never(key<duration> k, std::string_view value, setting_reader who,
+                                       std::string_view text) {
+  return {k.name, setting_type::time_or_never, value, {}, {}, 0, 1000 * ns_per_day, who, text};
+}
 constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text,
                                  std::int64_t least = 1) {
   return {k.name, setting_type::share, value, {}, {}, least, INT64_MAX, who, text};
@@ -152,6 +156,9 @@ constexpr setting_schema entries[] = {
     count(keys::scheduler_max_batch, "256", 1, 65'536, driver, "Most tasks in one launch message."),
     count(keys::scheduler_max_stage_attempts, "4", 1, 1000, driver,
           "How often a stage may be run again for lost inputs before its job fails."),
+    choice(keys::scheduler_placement, "spread", "spread|pack|balance", driver,
+           "Which of several executors with room gets a task: the one with the fewest leases (spread), with the fewest "
+           "free cores (pack), or whose cores are busy to the smallest part (balance)."),
     choice(keys::scheduler_profile_change, "error", "error|merge", client,
            "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
     choice(
@@ -160,6 +167,9 @@ constexpr setting_schema entries[] = {
         "it (exact: Spark's rules in all that concerns profiles)."),
     time(keys::scheduler_queue_ahead, "1ms", 0, driver,
          "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
+    time_or_never(keys::scheduler_scarce_resource_wait, "3s", driver,
+                  "How long tasks that ask for no GPU (or another resource with addresses) leave executors that have "
+                  "one to stages that do ask for it, finished or not yet begun; 0: not at all; never: for ever."),
     choice(keys::scheduler_support_matrix, "all", "all|spark", driver,
            "Which profiles a master carries: all of them, or those that Spark carries on it; the rest is refused."),
     count(keys::scheduler_window_batches, "4", 1, 64, driver,

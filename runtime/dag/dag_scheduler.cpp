@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-dag_scheduler::dag_scheduler(options opts) : options_(opts), pool_(opts.matching) {}
+dag_scheduler::dag_scheduler(options opts) : options_(opts), pool_(opts.matching, opts.placement) {}
 
 job_run* dag_scheduler::find_job(job_id id) {
   const auto it = jobs_.find(id);
@@ -37,8 +37,12 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     const stage_id stage{next_stage_++};
     stages_.emplace(stage, std::pair{id, i});
     job.stages.emplace_back(stage, id, i, what, demands_of(profile, what));
+    for (const auto d : job.stages.back().demands)
+      for (const auto& [name, amount] : pool_.demand_of(d).content->task)
+        if (name != resource_names::cpus && name != resource_names::memory) job.stages.back().asks.insert(name);
     for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
   }
+  for (auto& stage : job.stages) count_asks(stage, true);
   job.stages.back().keeps_values = job.stages.back().spec->keep_results && !job.stages.back().spec->is_shuffle_map();
   if (auto why = hopeless(job)) {
     fail(job, std::move(*why), now, out);
@@ -211,8 +215,10 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
     if (!must_run[i]) {
       // Complete, or lost something that nobody needs any more.
       if (stage.state != stage_state::complete) complete(job, stage, now, out);
+      count_asks(stage, false);
       continue;
     }
+    count_asks(stage, true);
     const bool inputs_exist =
         std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(),
                     [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
@@ -258,6 +264,7 @@ void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list&
 void dag_scheduler::end(job_run& job, job_state state, error why, time_point now, effects::list& out) {
   for (auto& stage : job.stages) {
     unready(stage);
+    count_asks(stage, false);
     held_back_.erase(stage.id);
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;

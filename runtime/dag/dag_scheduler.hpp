@@ -28,6 +28,10 @@ class dag_scheduler {
 public:
   struct options {
     profile_matching matching = profile_matching::compatible;
+    placement_policy placement = placement_policy::spread;
+    /// A stage that has had no room for so long takes executors with addresses that it does not ask for, although
+    /// others do; `never` is possible.
+    duration scarce_resource_wait = std::chrono::seconds{3};
     std::uint32_t max_batch = 256;                       ///< most tasks in one batch
     std::uint32_t window_batches = 4;                    ///< most batches in flight per lease, for the shortest tasks
     duration queue_ahead = std::chrono::milliseconds{1}; ///< work queued per lease beyond the running task
@@ -132,6 +136,7 @@ private:
   std::string waiting_for(const job_run& job) const;
   std::string waiting_for(const stage_run& stage) const;
   std::string lack_of(demand_index d) const;
+  std::string kept_executors(demand_index d) const;
   std::optional<std::string> fault_of_tasks() const;
 
   // outcomes.cpp: what executors say
@@ -168,6 +173,11 @@ private:
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
+
+  // scarce.cpp: executors kept for those who need what they have
+  void count_asks(stage_run& stage, bool unfinished);
+  bool is_asked_by_others(const stage_run& stage, const std::string& resource) const;
+  void keep_scarce(time_point now);
 
   // demand.cpp: what waits for executors that are not there
   void ask_feasibility(job_run& job, time_point now);
@@ -207,12 +217,14 @@ private:
     std::uint64_t total = 0;
   };
   std::map<demand_index, claim> claims_;
-  std::vector<job_id> finished_;      ///< ended in this event
-  std::vector<lease_id> refill_;      ///< leases with news in this event
-  std::vector<executor_index> dirty_; ///< executors with orders in this event
-  std::set<executor_id> idle_;        ///< without a lease
+  std::map<std::string, std::uint32_t, std::less<>> asking_; ///< unfinished stages that ask for a custom resource
+  std::vector<job_id> finished_;                             ///< ended in this event
+  std::vector<lease_id> refill_;                             ///< leases with news in this event
+  std::vector<executor_index> dirty_;                        ///< executors with orders in this event
+  std::set<executor_id> idle_;                               ///< without a lease
   std::uint64_t load_number_ = 0;
-  bool load_due_ = false; ///< something in this event changes what the allocator should do
+  bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom
+  bool load_due_ = false;   ///< something in this event changes what the allocator should do
   std::uint64_t next_job_ = 1;
   std::uint64_t next_stage_ = 1;
   std::uint64_t stale_ = 0;

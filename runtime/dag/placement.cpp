@@ -19,6 +19,7 @@ void dag_scheduler::make_ready(stage_run& stage, time_point now) {
   if (!is_new) return;
   stage.served = now;
   load_due_ = true;
+  scarce_due_ = true;
 }
 
 void dag_scheduler::unready(stage_run& stage) {
@@ -28,6 +29,8 @@ void dag_scheduler::unready(stage_run& stage) {
     it->second.erase({stage.job, stage.index});
     if (it->second.empty()) ready_.erase(it);
   }
+  stage.takes_scarce = false;
+  scarce_due_ = true;
 }
 
 executor_orders& dag_scheduler::orders_for(executor_index e) {
@@ -70,7 +73,8 @@ bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
   for (const auto& [d, stages] : ready_) {
     const auto& theirs = stages.begin()->first;
     if (d == lease.demand || !(theirs < mine)) continue;
-    if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d)
+    if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
+        !pool_.kept_for(e, d).empty())
       continue;
     const auto known = claims_.find(d);
     auto elsewhere = known == claims_.end() ? 0 : known->second.total;
@@ -200,7 +204,7 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   const auto it = ready_.find(lease.demand);
   if (it != ready_.end() && !lease.draining) {
     const auto& [mine, stage] = *it->second.begin();
-    if (must_yield(lease, mine)) {
+    if (must_yield(lease, mine) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
     } else {
       const auto window = window_of(lease, *stage);
@@ -268,6 +272,7 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
   for (const auto id : refills)
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);
   drop_stale_claims();
+  keep_scarce(now);
   // Best rank first, stage by stage (spec TS-3): a later stage of one demand waits for an earlier one of another. Of
   // one stage, what it would rather have first.
   using turn = std::tuple<rank, std::uint32_t, demand_index>;

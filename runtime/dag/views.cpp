@@ -101,6 +101,7 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
     const auto fit = pool_.satisfying(d);
     if (fit == 0) continue;
     const auto reason = pool_.refusal_of(d);
+    if (const auto kept = kept_executors(d); !kept.empty()) return prefix + kept;
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +
@@ -109,6 +110,24 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
   auto text = prefix + "no executor satisfies its profile";
   for (const auto d : stage.demands) text += (d == stage.demand() ? "" : ", nor its alternative") + lack_of(d);
   return text;
+}
+
+/// Where some that fit are kept for other stages: which, how many, and how long.
+std::string dag_scheduler::kept_executors(demand_index d) const {
+  std::uint32_t kept = 0;
+  std::string resource;
+  for (const auto& [id, e] : pool_.all())
+    if (pool_.satisfies(e, d))
+      if (const auto name = pool_.kept_for(e, d); !name.empty()) {
+        ++kept;
+        resource = name;
+      }
+  if (kept == 0) return {};
+  const auto fit = pool_.satisfying(d);
+  return std::to_string(kept) + " of the " + std::to_string(fit) + (fit == 1 ? " executor" : " executors") +
+         " that fit " + (kept == 1 ? "is" : "are") + " kept for stages that ask for " + resource +
+         (options_.scarce_resource_wait == never ? "" : " until it has waited long enough") +
+         " (troupe.scheduler.scarce-resource-wait)" + (kept == fit ? "" : ", the others are busy");
 }
 
 /// Its content, and what comes nearest to it.
@@ -135,7 +154,7 @@ bool dag_scheduler::is_idle() const {
   for (const auto& [id, e] : pool_.all())
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
-         unsatisfied_.empty() && pool_.lease_count() == 0;
+         unsatisfied_.empty() && asking_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {

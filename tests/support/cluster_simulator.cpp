@@ -48,6 +48,8 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
   if (matching == profile_matching::exact) o.resubmit_delay = 200ms;
   if (d.once_in(3)) o.max_batch = 4;
   if (d.once_in(4)) o.retained_jobs = 2;
+  o.placement = static_cast<placement_policy>(d.between(0, 2));
+  o.scarce_resource_wait = d.once_in(3) ? duration::zero() : d.once_in(3) ? never : duration{3s};
   o.max_stage_attempts = 8;
   o.infeasible_timeout = 60s;
   return o;
