@@ -252,6 +252,50 @@ TEST(executors, that_are_idle_give_their_room_at_once_to_a_profile_that_waits_fo
   }
 }
 
+TEST(scarce_resources, are_kept_for_those_who_ask_for_them) {
+  const auto gpu = resource_profile_builder{}
+                       .require(executor_resource_requests{}.cores(2).memory("64m").resource("gpu", 1))
+                       .require(task_resource_requests{}.cpus(1).resource("gpu", 1))
+                       .build();
+  const auto plain = resource_profile_builder{}
+                         .require(executor_resource_requests{}.cores(1).memory("64m"))
+                         .require(task_resource_requests{}.cpus(1))
+                         .build();
+  for (const std::string wait : {"0", "never"}) {
+    const rendezvous meeting;
+    test_cluster cluster{
+        {.master = "local-cluster[1,2,1g]", .fake_gpus = 1, .conf = {"troupe.scheduler.scarce-resource-wait=" + wait}}};
+    auto session = cluster.make_session();
+    background<std::vector<std::int64_t>> scores{
+        cluster, [&] {
+          return session.range(0, 1, 1).map(with(meeting.directory()), fn<meet_first>).with_resources(gpu).collect();
+        }};
+    meeting.await("first");
+    auto other = cluster.make_session();
+    background<std::uint64_t> count{cluster, [&] { return other.range(0, 2, 1).with_resources(plain).count(); }};
+    if (wait == "0") {
+      EXPECT_EQ(count.get(), 2u) << "on the core that is free beside the gpu task";
+    } else {
+      const auto kept = [&] {
+        const auto status = cluster.jobs().status();
+        if (!status) return false;
+        return std::any_of(status->jobs.begin(), status->jobs.end(), [](const job_progress& job) {
+          return job.waiting_for.find("1 of the 1 executor that fit is kept for stages that ask for gpu") !=
+                 std::string::npos;
+        });
+      };
+      EXPECT_TRUE(testing::wait_until(kept));
+      EXPECT_FALSE(count.is_over());
+    }
+    meeting.open("first");
+    EXPECT_EQ(scores.get().size(), 1u);
+    if (wait != "0") {
+      EXPECT_EQ(count.get(), 2u) << "nobody asks any more";
+    }
+    cluster.check_clean();
+  }
+}
+
 TEST(support_matrix, refuses_what_spark_refuses_on_a_master) {
   const auto profile = resource_profile_builder{}.require(task_resource_requests{}.cpus(1)).build();
   for (const auto* matrix : {"all", "spark"}) {
