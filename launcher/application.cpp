@@ -141,6 +141,7 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.alternative_wait = s.get(keys::scheduler_alternative_wait);
   d.scheduler.scarce_resource_wait = s.get(keys::scheduler_scarce_resource_wait);
   d.scheduler.placement = placement_policy_of(s);
+  d.scheduler.sharing = sharing_of(s);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
   d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
@@ -382,6 +383,7 @@ session_options application::make_session_options() const {
   const auto& s = impl_->opts.effective;
   session_options out;
   out.default_parallelism = static_cast<std::uint32_t>(std::max<std::int64_t>(2, impl_->cores));
+  out.jobs.pool = s.get(keys::scheduler_pool);
   out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
   out.jobs.on_profile_change =
       s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;

@@ -112,6 +112,7 @@ static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
   write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
   write_list(in.stages, *out.mutable_stages(), at, "stages");
   out.set_max_task_failures(in.max_task_failures);
+  out.set_pool(at.name("pool", in.pool));
   out.set_on_profile_change(static_cast<pb::ProfileChange>(in.on_profile_change));
 }
 
@@ -120,6 +121,7 @@ static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
   read_list(in.profiles(), out.profiles, at, "profiles");
   read_list(in.stages(), out.stages, at, "stages");
   out.max_task_failures = in.max_task_failures();
+  out.pool = at.name("pool", in.pool());
   out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
 }
 

@@ -14,6 +14,7 @@ class compilation {
 public:
   explicit compilation(const compile_options& options) : options_(options) {
     job_.max_task_failures = options.max_task_failures;
+    job_.pool = options.pool;
     job_.on_profile_change = options.on_profile_change;
     job_.profiles.emplace_back();
   }

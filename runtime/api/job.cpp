@@ -8,6 +8,7 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
   job_spec spec;
   spec.name = name_;
   spec.max_task_failures = options.max_task_failures;
+  spec.pool = options.pool;
   spec.profiles.emplace_back();
   for (const auto& drafted : *draft_) {
     auto stage = drafted.spec;

@@ -70,6 +70,12 @@ std::vector<task_placement> session_core::last_placements() const {
 session::session(std::shared_ptr<job_client> client, session_options options)
   : core_(std::make_shared<detail::session_core>(std::move(client), std::move(options))) {}
 
+session session::in_pool(std::string name) const {
+  auto options = core_->options();
+  options.jobs.pool = std::move(name);
+  return {core_->client(), std::move(options)};
+}
+
 dataset<std::int64_t> session::range(std::int64_t begin, std::int64_t end, std::uint32_t partitions) {
   const auto count = end > begin ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin) : 0;
   auto node = source("range", core_->partitions_or_default(partitions));

@@ -66,6 +66,9 @@ public:
     return results;
   }
 
+  /// The same cluster for jobs of a pool (see `troupe.scheduler.mode`): its `last_job` is one of theirs.
+  session in_pool(std::string name) const;
+
   /// The program's own arguments, without its name and without those that `troupe::run` took.
   const std::vector<std::string>& arguments() const noexcept { return core_->options().arguments; }
   /// Resources (`gpu`) whose addresses are made up by the configuration, for trying things out without the hardware.

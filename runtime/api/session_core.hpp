@@ -32,6 +32,7 @@ public:
   session_core(std::shared_ptr<job_client> client, session_options options);
 
   const session_options& options() const noexcept { return options_; }
+  const std::shared_ptr<job_client>& client() const noexcept { return client_; }
   /// `wanted`, or the default where it is 0.
   std::uint32_t partitions_or_default(std::uint32_t wanted) const noexcept;
 

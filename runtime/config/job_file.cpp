@@ -26,7 +26,8 @@ public:
     : file_(document.file), root_(document.root), directory_(directory), find_(find) {}
 
   result<job_spec> read(std::uint32_t max_failures) {
-    if (auto ok = check_fields(file_, root_, "a job file", {"name", "output", "max-failures", "profiles", "stages"});
+    if (auto ok =
+            check_fields(file_, root_, "a job file", {"name", "output", "max-failures", "pool", "profiles", "stages"});
         !ok)
       return ok.error();
     job_.max_task_failures = max_failures;
@@ -54,6 +55,11 @@ private:
       const auto number = read_setting(file_, *failures, "max-failures", schema_entry(keys::task_max_failures.name));
       if (!number) return number.error();
       job_.max_task_failures = static_cast<std::uint32_t>(std::get<std::int64_t>(*number));
+    }
+    if (const auto* pool = root_.find("pool")) {
+      auto pool_name = read_text(file_, *pool, "pool");
+      if (!pool_name) return pool_name.error();
+      job_.pool = std::move(*pool_name);
     }
     return {};
   }

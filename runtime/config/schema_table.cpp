@@ -54,6 +54,10 @@ constexpr setting_schema family(pattern_key<resource_amount> k, setting_reader w
 constexpr setting_schema family(pattern_key<share> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::share_or_size, {}, {}, {}, 0, 0, who, words};
 }
+constexpr setting_schema family(pattern_key<std::int64_t> k, std::int64_t least, std::int64_t most, setting_reader who,
+                                std::string_view words) {
+  return {k.name, setting_type::count, {}, {}, {}, least, most, who, words};
+}
 constexpr setting_schema family(pattern_key<std::vector<std::string>> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::list, {}, {}, {}, 0, 0, who, words};
 }
@@ -156,9 +160,28 @@ constexpr setting_schema entries[] = {
     count(keys::scheduler_max_batch, "256", 1, 65'536, driver, "Most tasks in one launch message."),
     count(keys::scheduler_max_stage_attempts, "4", 1, 1000, driver,
           "How often a stage may be run again for lost inputs before its job fails."),
+    choice(keys::scheduler_mode, "fifo", "fifo|fair", driver,
+           "Who gets the next slot: the earliest job that can use it (fifo), or the pool of jobs that has least of its "
+           "part (fair)."),
     choice(keys::scheduler_placement, "spread", "spread|pack|balance", driver,
            "Which of several executors with room gets a task: the one with the fewest leases (spread), with the fewest "
            "free cores (pack), or whose cores are busy to the smallest part (balance)."),
+    text(keys::scheduler_pool, "default", client,
+         "Pool that jobs belong to; only troupe.scheduler.mode = fair tells pools apart."),
+    family(keys::scheduler_pool_min_share, 0, 1'000'000, driver,
+           "Slots that a pool gets before others get more than their own minimum; 0: none."),
+    {keys::scheduler_pool_mode.name,
+     setting_type::choice,
+     {},
+     "fifo|fair",
+     {},
+     0,
+     0,
+     driver,
+     "Whose slots come first within a pool: those of its earliest job (fifo, unless set), or of the stage with the "
+     "fewest (fair)."},
+    family(keys::scheduler_pool_weight, 1, 1'000'000, driver,
+           "Part of the slots that a pool gets, in relation to the weights of others; 1 unless set."),
     choice(keys::scheduler_profile_change, "error", "error|merge", client,
            "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
     choice(

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-dag_scheduler::dag_scheduler(options opts) : options_(opts), pool_(opts.matching, opts.placement) {}
+dag_scheduler::dag_scheduler(options opts)
+  : options_(opts), pool_(opts.matching, opts.placement), sharing_(opts.sharing) {}
 
 job_run* dag_scheduler::find_job(job_id id) {
   const auto it = jobs_.find(id);
@@ -30,6 +31,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
   job.submitted = now;
   out.push_back(
       effects::publish{events::job_submitted{id, job.spec->name, static_cast<std::uint32_t>(job.spec->stages.size())}});
+  const auto pool = sharing_.find(job.spec->pool);
   job.stages.reserve(job.spec->stages.size());
   for (std::uint32_t i = 0; i < job.spec->stages.size(); ++i) {
     const auto& what = job.spec->stages[i];
@@ -37,6 +39,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     const stage_id stage{next_stage_++};
     stages_.emplace(stage, std::pair{id, i});
     job.stages.emplace_back(stage, id, i, what, demands_of(profile, what));
+    job.stages.back().pool = pool;
     for (const auto d : job.stages.back().demands)
       for (const auto& [name, amount] : pool_.demand_of(d).content->task)
         if (name != resource_names::cpus && name != resource_names::memory) job.stages.back().asks.insert(name);
@@ -148,6 +151,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   std::vector<std::pair<job_id, error>> failed;
   for (const auto lease_number : pool_[e].leases) {
     auto& lease = *pool_.find_lease(lease_number);
+    stop_serving(lease);
     // What ran when the executor died may have killed it; what only waited in its queue has not.
     bool front = true;
     for (const auto& run : lease.runs) {

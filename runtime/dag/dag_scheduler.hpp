@@ -29,6 +29,7 @@ public:
   struct options {
     profile_matching matching = profile_matching::compatible;
     placement_policy placement = placement_policy::spread;
+    sharing_options sharing{};
     /// A stage that has had no room for so long takes executors with addresses that it does not ask for, although
     /// others do; `never` is possible.
     duration scarce_resource_wait = std::chrono::seconds{3};
@@ -159,8 +160,8 @@ private:
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
-  void grant(stage_run& stage, demand_index d, time_point now, effects::list& out);
-  bool must_yield(const lease_record& lease, rank mine);
+  bool grant(stage_run& stage, demand_index d, std::uint64_t most, time_point now, effects::list& out);
+  bool must_yield(const lease_record& lease, const stage_run& mine);
   void claim_granted(demand_index d, executor_index e);
   void drop_claims(executor_index e);
   void drop_stale_claims();
@@ -173,6 +174,15 @@ private:
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
+
+  // sharing.cpp: whose the next slot is
+  bool comes_before(const stage_run& a, const stage_run& b, const lease_record* freed) const;
+  stage_run& first_in_line(const std::map<rank, stage_run*>& stages, const lease_record* freed) const;
+  void serve(lease_record& lease, stage_run& stage);
+  void stop_serving(lease_record& lease);
+  void grant_by_rank(time_point now, effects::list& out);
+  void grant_fairly(time_point now, effects::list& out);
+  std::optional<std::string> fault_of_sharing() const;
 
   // scarce.cpp: executors kept for those who need what they have
   void count_asks(stage_run& stage, bool unfinished);
@@ -196,6 +206,7 @@ private:
 
   options options_;
   executor_pool pool_;
+  job_pools sharing_;
   std::map<job_id, job_run> jobs_;    ///< unfinished ones
   std::map<job_id, ended_job> ended_; ///< the last ones that ended, and those whose results are still held
   std::size_t holding_ = 0;           ///< of the latter

@@ -167,6 +167,8 @@ result<void> validate(const job_spec& job) {
   if (has_nul(job.name)) return invalid("the name holds a NUL byte");
   if (job.profiles.empty()) return invalid("no profile; entry 0 must be the default one");
   if (job.stages.empty()) return invalid("no stage; a job needs at least one");
+  if (job.pool.size() > max_stage_name_size)
+    return invalid("the name of its pool is longer than " + std::to_string(max_stage_name_size) + " bytes");
   if (job.max_task_failures == 0) return invalid("max_task_failures is 0, needs at least 1");
   for (std::size_t i = 0; i < job.stages.size(); ++i)
     if (auto why = check_stage(job, i)) return invalid(label(job, i) + " " + *why);

@@ -110,6 +110,7 @@ struct job_spec {
   std::vector<stage_spec> stages;         ///< parents before children
   std::uint32_t max_task_failures = 4;    ///< `troupe.task.max-failures`: so many failures of one task fail the job
   profile_change on_profile_change = profile_change::error; ///< where several profiles meet in a stage
+  std::string pool; ///< whose slots its tasks take (`troupe.scheduler.pool`); "": default
 
   bool operator==(const job_spec&) const = default;
 };

@@ -164,6 +164,7 @@ std::optional<std::string> dag_scheduler::fault() const {
       return "executor " + std::to_string(id.value) + " is wrongly listed as idle or busy";
   if (idle_.size() > pool_.all().size()) return "an executor that is gone is listed as idle";
   if (auto f = fault_of_tasks()) return f;
+  if (auto f = fault_of_sharing()) return f;
   for (const auto& [d, stages] : ready_) {
     if (stages.empty()) return "a demand is ready without a stage";
     for (const auto& [r, stage] : stages) {

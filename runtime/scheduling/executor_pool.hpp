@@ -18,6 +18,7 @@
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
+#include <troupe/runtime/scheduling/job_pools.hpp>
 #include <troupe/runtime/scheduling/placement_policy.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/scheduling/task_set.hpp>
@@ -49,9 +50,11 @@ struct lease_record {
   executor_index executor = no_executor;
   demand_index demand = 0;
   allotment holding;
-  std::deque<task_run> runs;   ///< in the order in which the executor works them off
-  std::uint32_t in_flight = 0; ///< tasks in `runs`
-  bool draining = false;       ///< gets no more tasks; released when empty
+  std::deque<task_run> runs;      ///< in the order in which the executor works them off
+  std::uint32_t in_flight = 0;    ///< tasks in `runs`
+  bool draining = false;          ///< gets no more tasks; released when empty
+  stage_id serves;                ///< whose tasks it was last given; 0: none yet
+  std::optional<pool_index> pool; ///< of that stage's job, whose slot this is
 
   /// Adds the tasks of a batch.
   void add(const task_batch& batch);
@@ -144,6 +147,7 @@ public:
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
   bool satisfies(executor_index executor, demand_index d) const;
   bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
+  std::size_t executors_with_room(demand_index d) const { return demands_[d].room.size(); }
   bool has_room_on(executor_index executor, demand_index d) const;
   std::uint32_t leases_of(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].leases.size()); }
   const std::set<lease_id>& lease_ids_of(demand_index d) const { return demands_[d].leases; }

@@ -377,5 +377,11 @@ TEST_F(job_files, are_loaded_with_their_own_directory) {
   EXPECT_THAT(message_of(load_job((directory_ / "none.yaml").string(), 4)), HasSubstr("cannot open"));
 }
 
+TEST(job_file, may_name_the_pool_of_the_job) {
+  EXPECT_EQ(good("name: x\npool: etl\nstages: {a: {run: [true]}}\n").pool, "etl");
+  EXPECT_EQ(good("name: x\nstages: {a: {run: [true]}}\n").pool, "") << "whoever submits it says which";
+  EXPECT_THAT(message_of(job_of("name: x\npool: [a]\nstages: {a: {run: [true]}}\n")), HasSubstr("x.yaml:2: pool"));
+}
+
 } // namespace
 } // namespace troupe::testing

@@ -22,7 +22,7 @@ constexpr std::size_t field_count() {
     return sizeof...(Fields);
 }
 
-static_assert(field_count<job_spec>() == 5);
+static_assert(field_count<job_spec>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 14);
 static_assert(field_count<executor_orders>() == 9);
@@ -139,6 +139,7 @@ job_spec full_job() {
   j.stages = {map, reduce, report};
   j.stages.back().carried = {{1, "map"}, {0, "filter"}};
   j.max_task_failures = 9;
+  j.pool = "etl";
   j.on_profile_change = profile_change::merge;
   return j;
 }

@@ -124,6 +124,11 @@ job_builder& job_builder::max_failures(std::uint32_t n) {
   return *this;
 }
 
+job_builder& job_builder::in_pool(std::string name) {
+  job_.pool = std::move(name);
+  return *this;
+}
+
 stage_spec& job_builder::last() {
   if (job_.stages.empty()) throw std::logic_error("the job has no stage yet");
   return job_.stages.back();

@@ -296,6 +296,46 @@ TEST(scarce_resources, are_kept_for_those_who_ask_for_them) {
   }
 }
 
+std::int64_t meet_in_two_waves(const std::string& directory, std::int64_t n) {
+  arrive(directory, n < 4 ? "first" : "third");
+  return n;
+}
+
+TEST(pools, share_the_slots_of_a_cluster_by_weight) {
+  for (const std::string mode : {"fifo", "fair"}) {
+    const rendezvous meeting;
+    test_cluster cluster{
+        {.master = "local-cluster[2,2,2g]",
+         .conf = {"troupe.scheduler.mode=" + mode, "troupe.scheduler.pool=bulk", "troupe.scheduler.pools.web.weight=3",
+                  "troupe.scheduler.pools.web.min-share=1", "troupe.scheduler.pools.web.mode=fair"}}};
+    auto session = cluster.make_session();
+    auto web = session.in_pool("web");
+    const auto run = [&](troupe::session& in, auto function, std::uint32_t tasks) {
+      return in.range(0, tasks, tasks).map(with(meeting.directory()), function).collect().size();
+    };
+    background<std::size_t> bulk{cluster, [&] { return run(session, fn<meet_in_two_waves>, 8); }};
+    meeting.await("first", 4);
+    background<std::size_t> pages{cluster, [&] { return run(web, fn<meet_second>, 8); }};
+    const auto is_known = [&] {
+      const auto status = cluster.jobs().status();
+      return status && status->jobs.size() == 2 && !status->jobs[1].stages.empty();
+    };
+    EXPECT_TRUE(testing::wait_until(is_known));
+    // All slots come back: three of the four are due to the pages, who have none yet.
+    meeting.open("first");
+    const bool fair = mode == "fair";
+    meeting.await("second", fair ? 3 : 0);
+    meeting.await("third", fair ? 1 : 4);
+    EXPECT_EQ(meeting.arrivals("second").size(), fair ? 3u : 0u);
+    EXPECT_EQ(meeting.arrivals("third").size(), fair ? 1u : 4u);
+    meeting.open("second");
+    meeting.open("third");
+    EXPECT_EQ(pages.get(), 8u);
+    EXPECT_EQ(bulk.get(), 8u);
+    cluster.check_clean();
+  }
+}
+
 TEST(support_matrix, refuses_what_spark_refuses_on_a_master) {
   const auto profile = resource_profile_builder{}.require(task_resource_requests{}.cpus(1)).build();
   for (const auto* matrix : {"all", "spark"}) {
