@@ -384,6 +384,8 @@ session_options application::make_session_options() const {
   session_options out;
   out.default_parallelism = static_cast<std::uint32_t>(std::max<std::int64_t>(2, impl_->cores));
   out.jobs.pool = s.get(keys::scheduler_pool);
+  out.jobs.stage_timeout = s.get(keys::stage_timeout);
+  out.jobs.task_timeout = s.get(keys::task_timeout);
   out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
   out.jobs.on_profile_change =
       s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;

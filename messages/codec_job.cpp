@@ -75,6 +75,13 @@ void read(const pb::Program& in, std::variant<native_program, command_program>& 
   at.fail("is neither native nor a command");
 }
 
+/// On the wire 0 is never.
+template <class Set>
+static void write_timeout(duration timeout, Set set) {
+  set(timeout == never ? 0 : timeout.count());
+}
+static duration read_timeout(std::int64_t nanoseconds) { return nanoseconds == 0 ? never : duration{nanoseconds}; }
+
 static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   out.set_name(at.name("name", in.name));
   out.set_profile(in.profile);
@@ -88,6 +95,8 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   }
   out.set_keep_results(in.keep_results);
   write_list(in.carried, *out.mutable_carried(), at, "carried");
+  write_timeout(in.timeout, [&](std::int64_t t) { out.set_timeout(t); });
+  write_timeout(in.task_timeout, [&](std::int64_t t) { out.set_task_timeout(t); });
 }
 
 static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
@@ -105,6 +114,8 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
   }
   out.keep_results = in.keep_results();
   read_list(in.carried(), out.carried, at, "carried");
+  out.timeout = read_timeout(at.amount("timeout", in.timeout()));
+  out.task_timeout = read_timeout(at.amount("task_timeout", in.task_timeout()));
 }
 
 static void write(const job_spec& in, pb::JobSpec& out, const place& at) {

@@ -41,6 +41,8 @@ public:
     stage.program = std::move(program);
     stage.arguments = source.arguments;
     stage.keep_results = buckets == 0;
+    stage.timeout = options_.stage_timeout;
+    stage.task_timeout = options_.task_timeout;
     job_.stages.push_back(std::move(stage));
     return static_cast<std::uint32_t>(job_.stages.size() - 1);
   }

@@ -17,6 +17,7 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
     stage.keep_results = keep == spec.stages.size();
     spec.stages.push_back(std::move(stage));
   }
+  set_timeouts(spec, options.stage_timeout, options.task_timeout);
   return spec;
 }
 

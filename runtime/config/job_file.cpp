@@ -97,6 +97,8 @@ private:
   result<void> add_stage(const declared_stage& declared) {
     stage_spec stage;
     stage.name = declared.name;
+    stage.timeout = declared.timeout;
+    stage.task_timeout = declared.task_timeout;
     stage.keep_results = false; // what a command makes are files
     auto profile = profile_index(declared);
     if (!profile) return profile.error();

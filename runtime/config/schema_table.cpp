@@ -204,6 +204,9 @@ constexpr setting_schema entries[] = {
          "read it; not set: one in the run directory."),
     time(keys::shutdown_grace, "1s", 0, all,
          "How long a process may take to end, beside what its commands are granted, before it is killed."),
+    time_or_never(keys::stage_timeout, "never", client,
+                  "How long an attempt of a stage may take, waiting for executors included, unless the stage says for "
+                  "itself; a longer one fails its job."),
     path(keys::storage_directory, all,
          "Where an executor keeps blocks that exceed its memory limit, in a private directory that ends with the "
          "session; not set: in the run directory."),
@@ -220,6 +223,9 @@ constexpr setting_schema entries[] = {
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),
+    time_or_never(keys::task_timeout, "never", client,
+                  "How long an attempt of a task may run, unless its stage says for itself; a longer one is ended and "
+                  "counts as failed."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),

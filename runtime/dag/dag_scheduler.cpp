@@ -228,6 +228,7 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
                     [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
     if (!inputs_exist || held_back_.contains(stage.id)) {
       unready(stage);
+      deadlines_.erase(stage.id);
       if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
     } else if (stage.state != stage_state::running) {
       start(job, stage, now, out);
@@ -246,6 +247,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
   if (!stage.was_submitted) stage.started = now;
   stage.was_submitted = true;
   transition("stage", stage.state, stage_state::running);
+  if (stage.spec->timeout != never) deadlines_[stage.id] = now + stage.spec->timeout;
   stage.inputs = inputs_of(job, stage);
   out.push_back(
       effects::publish{events::stage_submitted{job.id, stage.id, stage.attempt, stage.spec->name,
@@ -256,6 +258,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
 void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   unready(stage);
   transition("stage", stage.state, stage_state::complete);
+  deadlines_.erase(stage.id);
   stage.ended = now;
   stage.fetch_failures = 0;
   out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, {}}});
@@ -270,6 +273,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     unready(stage);
     count_asks(stage, false);
     held_back_.erase(stage.id);
+    deadlines_.erase(stage.id);
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
     stage.ended = now;

@@ -155,6 +155,7 @@ private:
   void lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out);
   void hold_back(stage_run& stage, time_point now);
   bool resubmit(time_point now, effects::list& out);
+  bool fail_overdue_stages(time_point now, effects::list& out);
 
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
@@ -212,9 +213,10 @@ private:
   std::size_t holding_ = 0;           ///< of the latter
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
   std::map<demand_index, std::map<rank, stage_run*>> ready_;              ///< stages with pending tasks, by demand
-  std::set<job_id> held_;                 ///< accepted, and waiting to hear whether their executors can be had
-  std::set<stage_id> held_back_;          ///< not to be run again before `resubmit_at_`
-  std::optional<time_point> resubmit_at_; ///< nothing where no stage is held back
+  std::set<job_id> held_;                    ///< accepted, and waiting to hear whether their executors can be had
+  std::set<stage_id> held_back_;             ///< not to be run again before `resubmit_at_`
+  std::map<stage_id, time_point> deadlines_; ///< of stages that run and have a time-out
+  std::optional<time_point> resubmit_at_;    ///< nothing where no stage is held back
   std::map<shape_id, feasibility> answers_;
   std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
   std::vector<shape_id> questions_;                ///< to be asked in this event

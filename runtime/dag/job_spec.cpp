@@ -146,7 +146,15 @@ bool stage_spec::operator==(const stage_spec& other) const {
   const auto same_arguments = [](const auto& a, const auto& b) { return a && b ? *a == *b : a == b; };
   return name == other.name && profile == other.profile && carried == other.carried && tasks == other.tasks &&
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
-         keep_results == other.keep_results && same_arguments(arguments, other.arguments);
+         keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
+         same_arguments(arguments, other.arguments);
+}
+
+void set_timeouts(job_spec& job, duration stage, duration task) {
+  for (auto& s : job.stages) {
+    if (s.timeout == never) s.timeout = stage;
+    if (s.task_timeout == never) s.task_timeout = task;
+  }
 }
 
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {

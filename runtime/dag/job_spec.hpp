@@ -14,6 +14,7 @@
 #include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/time.hpp>
 
 namespace troupe {
 
@@ -98,6 +99,8 @@ struct stage_spec {
   std::variant<native_program, command_program> program;
   std::shared_ptr<const packed_column> arguments; ///< per task; null: all empty
   bool keep_results = true;                       ///< results of this stage go to the submitter
+  duration timeout = never;                       ///< of one attempt of the stage: longer ones fail the job
+  duration task_timeout = never;                  ///< of one attempt of a task: longer ones are ended, and have failed
 
   bool is_shuffle_map() const noexcept { return buckets > 0; }
   bool is_native() const noexcept { return program.index() == 0; }
@@ -118,6 +121,9 @@ struct job_spec {
 /// Index of this profile in the job, which gets it where it is new. Equal ones from different builds are two, since
 /// only the session's rules say whether they are one (spec MG-2).
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile);
+
+/// Gives the stages without time-outs of their own these.
+void set_timeouts(job_spec& job, duration stage, duration task);
 
 /// Most tasks that a stage may have.
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;

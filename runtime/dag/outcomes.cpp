@@ -289,6 +289,26 @@ bool dag_scheduler::resubmit(time_point now, effects::list& out) {
   return true;
 }
 
+/// @returns whether there was any
+bool dag_scheduler::fail_overdue_stages(time_point now, effects::list& out) {
+  std::vector<stage_id> late;
+  for (const auto& [id, deadline] : deadlines_)
+    if (deadline <= now) late.push_back(id);
+  for (const auto id : late) {
+    const auto* stage = find_stage(id);
+    if (!stage) continue; // of a job that another one of these has ended
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(stage->spec->timeout).count();
+    const auto waits_for = stage->tasks.running() == 0 ? "; " + waiting_for(*stage) : std::string{};
+    fail(*find_job(stage->job),
+         make_error(ec::timed_out, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
+                                       ") did not end within its time-out of " + std::to_string(waited) +
+                                       "ms: " + std::to_string(stage->tasks.done()) + " of " +
+                                       std::to_string(stage->tasks.size()) + " tasks are done" + waits_for),
+         now, out);
+  }
+  return !late.empty();
+}
+
 /// @pre the output was accepted and is kept by a present executor
 void dag_scheduler::lose_output(stage_run& stage, partition_index partition, effects::list& out) {
   auto& executor = pool_[stage.tasks.executor_of(partition)];

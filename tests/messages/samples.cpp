@@ -34,7 +34,7 @@ static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 4);
 static_assert(field_count<stage_install>() == 8);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 9);
+static_assert(field_count<stage_spec>() == 11);
 static_assert(field_count<task_batch>() == 10);
 static_assert(field_count<task_failure>() == 10);
 
