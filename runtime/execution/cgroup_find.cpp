@@ -12,7 +12,7 @@ namespace {
 /// The group that holds the members of an own group that is split.
 constexpr const char* members_name = "members";
 /// For what is ending anyway.
-constexpr duration patience = std::chrono::milliseconds{500};
+constexpr duration session_patience = std::chrono::milliseconds{500};
 
 /// One mounted hierarchy and where this process is in it.
 struct hierarchy {
@@ -208,7 +208,7 @@ result<cgroup> make_session_group(const found_cgroups& found, const std::string&
   move_members(own, directory);
   if (auto made = session.make(); !made) {
     move_members(directory, own);
-    session.remove(false, patience);
+    session.remove(false, session_patience);
     return made.error();
   }
   return session;
@@ -225,7 +225,7 @@ void remove_session_group(const found_cgroups& found, const cgroup& session) {
     static_cast<void>(write_cgroup_file(base + "/cgroup.subtree_control", none));
     move_members(part.directory + "/" + members_name, base);
   }
-  session.remove(true, patience);
+  session.remove(true, session_patience);
 }
 
 } // namespace troupe

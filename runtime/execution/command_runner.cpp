@@ -153,6 +153,9 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   spec.stdout_file = *directory + "/stdout";
   spec.stderr_file = *directory + "/stderr";
 
+  attempt_group group{settings.limits, name, 0};
+  spec.member_files = group.member_files();
+  spec.data_limit = settings.limits.data;
   running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
