@@ -150,7 +150,7 @@ void process_backend::reap() {
     }
     carving_.free(it->first);
     const auto exit = got == c.pid ? describe_exit(status, c.limits) : executor_exit{};
-    auto detail = "it " + (got == c.pid ? to_string(exit) : std::string{"is gone"});
+    auto detail = got == c.pid ? to_string(exit) : std::string{"it is gone"};
     if (!c.stopping) detail += "; see " + options_.start.run_directory + "/" + name_of_executor(it->first) + ".err";
     ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail), exit});
     over_.insert(it->first);

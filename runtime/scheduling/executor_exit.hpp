@@ -26,7 +26,7 @@ struct executor_exit {
   bool operator==(const executor_exit&) const = default;
 };
 
-/// For people: `was killed at its memory limit of 256 MiB (peak 256 MiB)`; "" where the cause is unknown.
+/// For people: `it was killed at its memory limit of 256m, peak memory 256m`; "" where the cause is unknown.
 std::string to_string(const executor_exit& exit);
 
 } // namespace troupe
