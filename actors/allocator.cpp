@@ -188,7 +188,8 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
         s.config.backend->converge({});
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         s.stop_promises.push_back(promise);
-        s.tick_in(self, duration::zero());
+        ++s.ticks_due;
+        tell(self, allocator_actor{self}, tick{});
         return promise;
       },
       [self](tick) {
