@@ -2,6 +2,7 @@
 
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/resources/exact_rules.hpp>
 #include <troupe/runtime/resources/profile_registry.hpp>
 
 namespace troupe {
@@ -23,7 +24,7 @@ struct manager_state {
     for (const auto& alternative : done.alternatives) write_down(alternative);
     if (!done.is_new) return;
     log->info("profile-added profile={} shape={} content=\"{}\"", done.profile.value, done.shape.value,
-              to_string(done.content));
+              registry->rules().is_exact() ? exact::to_string(done.content, done.profile) : to_string(done.content));
     write_notes(done);
   }
 

@@ -118,8 +118,7 @@ std::string application::impl::described() const {
 master_kind application::impl::kind_of_master() const {
   if (opts.by_hand) return master_kind::node_agents;
   if (opts.cluster) return master_kind::local_cluster;
-  const auto master = parse_master(opts.effective.get(keys::master));
-  return master && std::holds_alternative<local_master>(*master) ? master_kind::local : master_kind::local_cluster;
+  return master_kind_of(opts.effective);
 }
 
 result<driver_config> application::impl::configure_driver() const {

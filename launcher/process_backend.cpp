@@ -77,12 +77,14 @@ void process_backend::start(const executor_order& order) {
   what.info.host = carving_.hosts()[place->host].name;
   what.info.profile = order.shape.profile;
   what.info.capacity = place->capacity;
-  what.limits = options_.limits->grant(name_of_executor(order.request), place->capacity);
-  what.command_processes = options_.limits->command_processes();
+  if (options_.limits) {
+    what.limits = options_.limits->grant(name_of_executor(order.request), place->capacity);
+    what.command_processes = options_.limits->command_processes();
+  }
   auto pid = spawn(order.request, what);
   if (!pid) {
     remove_group(what.limits);
-    options_.limits->give_back(what.limits);
+    if (options_.limits) options_.limits->give_back(what.limits);
     return refuse(pid.error().message);
   }
   child c;
@@ -158,7 +160,7 @@ void process_backend::reap() {
     // Many blocks take a while, and an actor waits for this function.
     std::erase_if(removals_,
                   [](const auto& r) { return r.wait_for(std::chrono::seconds{0}) == std::future_status::ready; });
-    options_.limits->give_back(c.limits);
+    if (options_.limits) options_.limits->give_back(c.limits);
     auto what = options_.start;
     what.limits = std::move(c.limits);
     removals_.push_back(std::async(std::launch::async, clear_up_after_executor, std::move(what), it->first, killed));

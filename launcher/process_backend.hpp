@@ -31,7 +31,7 @@ public:
     std::string program;      ///< absolute path of the executable that is started
     executor_start start;     ///< common part: driver, cluster, secret, directory
     settings effective;
-    std::shared_ptr<session_limits> limits;           ///< never null
+    std::shared_ptr<session_limits> limits;           ///< null: none are enforced
     duration grace = std::chrono::milliseconds{1500}; ///< that executors may take to end after TERM
   };
   explicit process_backend(options opts);

@@ -45,10 +45,16 @@ int open_lock(const std::string& directory, int flags) {
 /// that could be removed later
 bool remove_groups_of(const std::string& directory, bool kill) {
   constexpr duration patience = std::chrono::milliseconds{500};
-  std::ifstream list{directory + "/" + group_list_name};
+  const auto file = directory + "/" + group_list_name;
+  // Whoever can have written it could make us kill what it likes.
+  struct stat s {};
+  if (lstat(file.c_str(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || s.st_nlink != 1 ||
+      lstat(directory.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0)
+    return true;
+  std::ifstream list{file};
   bool gone = true;
   for (std::string group; std::getline(list, group);) {
-    if (!group.starts_with('/')) continue;
+    if (!group.starts_with('/') || !fs::path{group}.filename().string().starts_with("troupe-")) continue;
     const bool removed = remove_cgroup_directory(group, kill, kill ? patience : duration::zero());
     gone = gone && (removed || access(group.c_str(), W_OK) != 0);
   }

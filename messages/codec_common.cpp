@@ -84,6 +84,8 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
     entry.set_name(here.name("name", name));
     write(amount, *entry.mutable_amount(), place{here, "amount"});
   }
+  out.set_max_tasks_per_executor(at.amount("max_tasks_per_executor", in.max_tasks_per_executor));
+  out.set_exclusive(in.exclusive);
   out.set_build(in.build);
   write_list(in.alternatives, *out.mutable_alternatives(), at, "alternatives");
 }
@@ -104,6 +106,8 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
     const place here{at, "task"};
     read(from.amount(), entry(out.task, from.name(), here), place{here, "amount"});
   }
+  out.max_tasks_per_executor = at.amount("max_tasks_per_executor", in.max_tasks_per_executor());
+  out.exclusive = in.exclusive();
   out.build = in.build();
   for (const auto& alternative : in.alternatives())
     if (alternative.alternatives_size() > 0) return at.fail("alternatives", "have alternatives themselves");
@@ -160,6 +164,11 @@ void write(const allotment& in, pb::Allotment& out, const place& at) {
     entry.set_name(here.name("name", name));
     write_list(shares, *entry.mutable_shares(), here, "shares");
   }
+  if (in.beside == tenancy{}) return;
+  auto& beside = *out.mutable_beside();
+  beside.set_profile(in.beside.profile.value);
+  beside.set_most(place{at, "beside"}.amount("most", in.beside.most));
+  beside.set_exclusive(in.beside.exclusive);
 }
 
 void read(const pb::Allotment& in, allotment& out, const place& at) {
@@ -169,6 +178,10 @@ void read(const pb::Allotment& in, allotment& out, const place& at) {
     const place here{at, "resources"};
     read_list(from.shares(), entry(out.resources, from.name(), here), here, "shares");
   }
+  if (!in.has_beside()) return;
+  out.beside.profile.value = in.beside().profile();
+  out.beside.most = place{at, "beside"}.amount("most", in.beside().most());
+  out.beside.exclusive = in.beside().exclusive();
 }
 
 void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at) {

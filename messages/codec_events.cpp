@@ -141,6 +141,7 @@ static void write(const events::task_failed& in, pb::EventRecord& record, const 
   write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
   out.set_executor(in.executor.value);
   out.set_status(static_cast<std::uint32_t>(in.status));
+  out.set_cause(static_cast<std::uint32_t>(in.cause));
   out.set_message(at.text("message", in.message));
 }
 
@@ -148,6 +149,7 @@ static void read(const pb::TaskFailed& in, events::task_failed& out, const place
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.executor.value = in.executor();
   out.status = at.enumerator("status", in.status(), task_status::lost);
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::lost);
   out.message = at.text("message", in.message());
 }
 

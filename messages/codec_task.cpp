@@ -209,6 +209,7 @@ static void write(const task_failure& in, pb::TaskFailure& out, const place& at)
   out.set_stderr_tail(at.text("stderr_tail", in.stderr_tail));
   out.set_exit_code(in.exit_code);
   out.set_signal(in.signal);
+  out.set_cause(static_cast<std::uint32_t>(in.cause));
   write_attempt(in.shuffle, in.map_partition, in.map_attempt, *out.mutable_map_output());
   out.set_map_executor(in.map_executor.value);
 }
@@ -219,6 +220,7 @@ static void read(const pb::TaskFailure& in, task_failure& out, const place& at) 
   out.stderr_tail = at.text("stderr_tail", in.stderr_tail());
   out.exit_code = in.exit_code();
   out.signal = in.signal();
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::lost);
   read_attempt(in.map_output(), {out.shuffle, out.map_partition, out.map_attempt});
   out.map_executor.value = in.map_executor();
 }

@@ -65,12 +65,20 @@ task_resource_requests& task_resource_requests::cpus(std::string_view amount) {
   return put(std::string{resource_names::cpus}, parse_share(amount));
 }
 
+task_resource_requests& task_resource_requests::memory(std::string_view size) {
+  std::string name{resource_names::memory};
+  const auto bytes = parse_memory(size);
+  if (!bytes) return put(std::move(name), bytes.error());
+  return put(std::move(name), share::whole(*bytes));
+}
+
 task_resource_requests& task_resource_requests::resource(std::string name, std::int64_t amount) {
   return put(std::move(name), share::whole(amount));
 }
 
 task_resource_requests& task_resource_requests::resource(std::string name, std::string_view amount) {
   if (name == resource_names::cpus) return cpus(amount);
+  if (name == resource_names::memory) return memory(amount);
   return put(std::move(name), parse_task_amount(amount));
 }
 
@@ -94,6 +102,19 @@ resource_profile_builder& resource_profile_builder::require(const task_resource_
   return *this;
 }
 
+resource_profile_builder& resource_profile_builder::max_tasks_per_executor(std::int64_t count) {
+  if (count <= 0)
+    errors_.push_back(broken("max_tasks_per_executor " + std::to_string(count) +
+                             " must be more than zero; leave it out for as many as fit"));
+  max_tasks_per_executor_ = count;
+  return *this;
+}
+
+resource_profile_builder& resource_profile_builder::exclusive() {
+  exclusive_ = true;
+  return *this;
+}
+
 resource_profile_builder& resource_profile_builder::or_else(resource_profile alternative) {
   alternatives_.push_back(std::move(alternative));
   return *this;
@@ -101,7 +122,7 @@ resource_profile_builder& resource_profile_builder::or_else(resource_profile alt
 
 result<resource_profile> resource_profile_builder::try_build() const {
   if (!errors_.empty()) return errors_.front();
-  resource_profile profile{executor_, task_, alternatives_, 0};
+  resource_profile profile{executor_, task_, max_tasks_per_executor_, exclusive_, alternatives_, 0};
   if (auto ok = validate(profile); !ok) return ok.error();
   profile.build = next_profile_build();
   return profile;

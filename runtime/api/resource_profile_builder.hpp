@@ -43,6 +43,9 @@ class task_resource_requests {
 public:
   task_resource_requests& cpus(std::int64_t count);
   task_resource_requests& cpus(std::string_view amount); ///< `"0.5"`, `"1/3"`
+  /// Bytes of the executor's memory, as in `"512m"` (see parse_memory). Executors run no more tasks at once than have
+  /// room there. Commands that take more are ended; native tasks share the memory of their process and are trusted.
+  task_resource_requests& memory(std::string_view size);
   task_resource_requests& resource(std::string name, std::int64_t amount);
   task_resource_requests& resource(std::string name, std::string_view amount); ///< `"0.5"`, `"1/3"`, `"2"`, `"10g"`
   task_resource_requests& resource(std::string name, const char* amount) {
@@ -64,15 +67,21 @@ class resource_profile_builder {
 public:
   resource_profile_builder& require(const executor_resource_requests& requests);
   resource_profile_builder& require(const task_resource_requests& requests);
+  /// At most so many tasks of the profile run on one executor at once, whatever else it has room for: one task per
+  /// executor, say, whose memory bandwidth is the limit.
+  resource_profile_builder& max_tasks_per_executor(std::int64_t count);
+  /// An executor that runs tasks of the profile runs none of another one meanwhile.
+  resource_profile_builder& exclusive();
   /// Where what was required is not to be had, tasks may run as `alternative` ("1 gpu, else 16 cpus"). May be called
   /// several times, in order of preference.
   resource_profile_builder& or_else(resource_profile alternative);
 
   /// The profile, or the first rule that it breaks: a bad name; an amount that did not parse, is not positive,
   /// overflows, or lies above 1 without being whole (custom task amounts); `cpus` on the executor side or a built-in
-  /// executor name on the task side; a counted size with a discovery script or a vendor, or a task that takes a
-  /// fraction of it; a custom task resource that the executor half lacks; a task that needs more than an executor of
-  /// this very profile has. A profile with nothing in it passes: it stands for the default one.
+  /// executor name other than memory on the task side; a bound of tasks per executor that is not positive; a counted
+  /// size with a discovery script or a vendor, or a task that takes a fraction of it; a custom task resource that the
+  /// executor half lacks; a task that needs more than an executor of this very profile has. A profile with nothing in
+  /// it passes: it stands for the default one.
   result<resource_profile> try_build() const;
   /// The same; throws std::invalid_argument with the error's message.
   resource_profile build() const;
@@ -81,6 +90,8 @@ private:
   std::map<std::string, executor_request> executor_;
   std::map<std::string, share> task_;
   std::vector<resource_profile> alternatives_;
+  std::int64_t max_tasks_per_executor_ = 0;
+  bool exclusive_ = false;
   std::vector<error> errors_;
 };
 

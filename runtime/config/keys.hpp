@@ -41,6 +41,7 @@ inline constexpr pattern_key<std::string> executor_resource_discovery_script{
 inline constexpr pattern_key<std::string> executor_resource_vendor{"troupe.executor.resource.<name>.vendor"};
 
 inline constexpr share_key task_cpus{"troupe.task.cpus"};
+inline constexpr memory_key task_memory{"troupe.task.memory"};
 inline constexpr pattern_key<share> task_resource_amount{"troupe.task.resource.<name>.amount"};
 inline constexpr count_key task_max_failures{"troupe.task.max-failures"};
 inline constexpr count_key task_max_processes{"troupe.task.max-processes"};

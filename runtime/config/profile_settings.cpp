@@ -1,5 +1,6 @@
 #include <troupe/runtime/config/profile_settings.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include <troupe/runtime/config/profile_yaml.hpp>
@@ -71,6 +72,11 @@ result<std::map<std::string, configured_resource>> executor_resources(const sett
   return out;
 }
 
+master_kind master_kind_of(const settings& s) {
+  const auto master = parse_master(s.get(keys::master));
+  return master && std::holds_alternative<local_master>(*master) ? master_kind::local : master_kind::local_cluster;
+}
+
 profile_rules rules_of(const settings& s, master_kind master) {
   profile_rules rules;
   rules.matching =
@@ -96,7 +102,10 @@ result<resource_profile> default_profile(const settings& s, const profile_rules&
     if (amount > 0) out.executor[std::string{name}].amount = amount;
   };
   const bool whole_host = rules.is_exact() && rules.master == master_kind::local_cluster && !rules.cores_configured;
-  if (!whole_host) put(resource_names::cores, s.get(keys::executor_cores));
+  // Room for one task, unless somebody has said how many cores there are to be.
+  const bool says_cores = s.origin_of(keys::executor_cores.name) != setting_origin{};
+  const auto widened = rules.is_exact() || says_cores ? 0 : s.get(keys::task_cpus).ceil();
+  if (!whole_host) put(resource_names::cores, std::max(s.get(keys::executor_cores), widened));
   const auto heap = s.get(keys::executor_memory);
   put(resource_names::memory, heap);
   const auto rule = overhead_rule_of(s);
@@ -108,6 +117,8 @@ result<resource_profile> default_profile(const settings& s, const profile_rules&
   for (const auto& [name, resource] : *resources)
     out.executor[name] = {resource.amount, resource.discovery_script, resource.vendor, resource.counted};
   out.task[std::string{resource_names::cpus}] = s.get(keys::task_cpus);
+  if (const auto memory = s.get(keys::task_memory); memory > 0)
+    out.task[std::string{resource_names::memory}] = share::whole(memory);
   for (const auto& [name, amount] : s.get(keys::task_resource_amount)) {
     const auto key_name = "troupe.task.resource." + name + ".amount";
     if (auto hint = builtin_resource_hint(name); !hint.empty()) return fault(s, key_name, hint);

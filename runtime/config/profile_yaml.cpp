@@ -31,13 +31,17 @@ public:
   profile_reader(std::string_view file, std::string_view directory) : file_(file), directory_(directory) {}
 
   result<resource_profile> read(const yaml_node& node, const std::string& what) {
-    if (auto ok = check_fields(file_, node, what, {"executor", "task", "alternatives"}); !ok) return ok.error();
+    if (auto ok = check_fields(file_, node, what,
+                               {"executor", "task", "max-tasks-per-executor", "exclusive", "alternatives"});
+        !ok)
+      return ok.error();
     if (const auto* executor = node.find("executor")) {
       if (auto ok = read_executor(*executor, what + ": executor"); !ok) return ok.error();
     }
     if (const auto* task = node.find("task")) {
       if (auto ok = read_task(*task, what + ": task"); !ok) return ok.error();
     }
+    if (auto ok = read_tenancy(node, what); !ok) return ok.error();
     if (out_ == resource_profile{})
       return yaml_error(file_, node.line, what + " asks for nothing; remove it and use the profile default");
     if (auto valid = validate(out_); !valid) return yaml_error(file_, node.line, what + ": " + valid.error().message);
@@ -46,6 +50,22 @@ public:
   }
 
 private:
+  result<void> read_tenancy(const yaml_node& node, const std::string& what) {
+    if (const auto* most = node.find("max-tasks-per-executor")) {
+      const auto count =
+          read_setting(file_, *most, what + ": max-tasks-per-executor", schema_entry(keys::executor_cores.name));
+      if (!count) return count.error();
+      out_.max_tasks_per_executor = std::get<std::int64_t>(*count);
+    }
+    if (const auto* exclusive = node.find("exclusive")) {
+      const auto yes =
+          read_setting(file_, *exclusive, what + ": exclusive", schema_entry(keys::dynamic_allocation_enabled.name));
+      if (!yes) return yes.error();
+      out_.exclusive = std::get<bool>(*yes);
+    }
+    return {};
+  }
+
   result<void> read_executor(const yaml_node& node, const std::string& what) {
     if (auto ok = check_fields(file_, node, what,
                                {"cores", "memory", "memory-overhead", "off-heap", "pyspark-memory", "resource"});
@@ -85,11 +105,16 @@ private:
   }
 
   result<void> read_task(const yaml_node& node, const std::string& what) {
-    if (auto ok = check_fields(file_, node, what, {"cpus", "resource"}); !ok) return ok;
+    if (auto ok = check_fields(file_, node, what, {"cpus", "memory", "resource"}); !ok) return ok;
     if (const auto* cpus = node.find("cpus")) {
       const auto amount = read_setting(file_, *cpus, what + ".cpus", schema_entry(keys::task_cpus.name));
       if (!amount) return amount.error();
       out_.task[std::string{resource_names::cpus}] = std::get<share>(*amount);
+    }
+    if (const auto* memory = node.find("memory")) {
+      const auto amount = read_setting(file_, *memory, what + ".memory", schema_entry(keys::task_memory.name));
+      if (!amount) return amount.error();
+      out_.task[std::string{resource_names::memory}] = share::whole(std::get<std::int64_t>(*amount));
     }
     return each_resource(node, what, {"amount"}, [this](const yaml_node& resource, const std::string& name) {
       return read_task_resource(resource, name);

@@ -86,7 +86,8 @@ constexpr setting_schema entries[] = {
     text(keys::executor_bind_address, "127.0.0.1", executor,
          "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
     count(keys::executor_cores, "1", 1, largest_count, all,
-          "Cores of an executor of the default profile, or of an executor that is started by hand."),
+          "Cores of an executor of the default profile, or of an executor that is started by hand; not set: as many as "
+          "one of its tasks takes, at least 1."),
     time(keys::executor_driver_timeout, "3s", 10 * ns_per_ms, executor,
          "An executor ends itself when the driver has been out of reach for so long."),
     time(keys::executor_heartbeat_interval, "1s", 10 * ns_per_ms, all,
@@ -192,6 +193,9 @@ constexpr setting_schema entries[] = {
     count(
         keys::task_max_processes, "0", 0, 4'194'304, all,
         "Most processes and threads that one command may have at a time, where a cgroup can limit that; 0: no limit."),
+    memory(keys::task_memory, "0", 0, all,
+           "Memory of its executor that one task of the default profile takes: so many run there at once as have room, "
+           "and a command that takes more is ended; 0: nothing is counted."),
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),

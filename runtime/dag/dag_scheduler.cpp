@@ -171,7 +171,8 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         const auto failures = stage->tasks.requeue(p, blame);
         if (blame) {
           ++stage->failures;
-          out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, cause}});
+          out.push_back(effects::publish{
+              events::task_failed{stage->id, p, attempt, id, task_status::lost, failure_cause::lost, cause}});
           if (failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
             failed.emplace_back(
                 job.id,

@@ -171,7 +171,8 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   if (status == task_status::succeeded) status = task_status::failed; // a malformed success
   const auto& info = pool_[lease.executor].info;
   const std::string message = detail ? detail->message : std::string{};
-  out.push_back(effects::publish{events::task_failed{stage.id, p, attempt, info.executor, status, message}});
+  const auto cause = detail ? detail->cause : failure_cause::error;
+  out.push_back(effects::publish{events::task_failed{stage.id, p, attempt, info.executor, status, cause, message}});
   stage.failed_on(info.executor);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(attempt) + " on executor " +

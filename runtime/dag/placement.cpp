@@ -79,7 +79,7 @@ bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
     const auto waiting = waiting_tasks(d);
     if (waiting <= elsewhere) continue;
     const auto wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(waiting - elsewhere, 1u << 30));
-    const auto& content = *pool_.demand_of(d).content;
+    const auto& what = pool_.demand_of(d);
     auto book = record.book;
     const auto give_back = [&](bool going) {
       for (const auto id : record.leases) {
@@ -90,7 +90,7 @@ bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
         // Cannot fail: the book gave exactly this.
         if (going ? goes : worse) (void) book.release(other.holding);
       }
-      return book.free_slots(content);
+      return book.free_slots(*what.content, what.profile);
     };
     const auto coming = give_back(true);
     if (coming >= wanted) continue;

@@ -82,6 +82,7 @@ struct task_failed {
   attempt_number attempt = 0;
   executor_id executor;
   task_status status = task_status::failed;
+  failure_cause cause = failure_cause::error;
   std::string message;
   bool operator==(const task_failed&) const = default;
 };

@@ -49,11 +49,11 @@ environment_map inherited_environment() {
   return variables;
 }
 
-std::vector<std::string>
-make_command_environment(const environment_map& base, const std::map<std::string, std::string>& own,
-                         const command_identity& identity, share cpus,
-                         const std::vector<std::pair<std::string, std::vector<task_address>>>& addresses, bool gpus,
-                         const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+std::vector<std::string> make_command_environment(const environment_map& base,
+                                                  const std::map<std::string, std::string>& own,
+                                                  const command_identity& identity, const task_resources& resources,
+                                                  bool gpus, const std::vector<std::string>& inputs,
+                                                  const std::vector<std::string>& outputs) {
   auto variables = base;
   for (const auto& [name, value] : own) variables[name] = value;
   variables.erase("OLDPWD");
@@ -63,9 +63,12 @@ make_command_environment(const environment_map& base, const std::map<std::string
   variables["TROUPE_PARTITION"] = std::to_string(identity.partition);
   variables["TROUPE_ATTEMPT_NUMBER"] = std::to_string(identity.attempt);
   variables[std::string{attempt_variable}] = identity.mark;
-  variables["TROUPE_CPUS"] = to_string(cpus);
+  variables["TROUPE_CPUS"] = to_string(resources.cpus);
+  for (const auto& [resource, amount] : resources.amounts)
+    variables[resource == resource_names::memory ? "TROUPE_MEMORY" : "TROUPE_AMOUNT_" + variable_part(resource)] =
+        to_string(amount);
   if (gpus) variables["CUDA_VISIBLE_DEVICES"] = "";
-  for (const auto& [resource, list] : addresses) {
+  for (const auto& [resource, list] : resources.addresses) {
     std::vector<std::string> texts;
     for (const auto& a : list) texts.push_back(a.address);
     const auto all = join(texts, ',');

@@ -1,15 +1,18 @@
 #include <troupe/runtime/execution/command_runner.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <troupe/runtime/execution/child_process.hpp>
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
+#include <troupe/runtime/execution/memory_watch.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
 #include <troupe/runtime/execution/publish_outputs.hpp>
 
@@ -57,16 +60,41 @@ result<std::string> find_program(const std::string& name, const std::string& dir
   return make_error(ec::not_found, "program '" + name + "' is not in PATH (" + std::string{all} + ")");
 }
 
-/// Waits for the end; ends it when asked to. @returns true when it was asked to
-bool wait_for_end(child_process& child, const stop_event& stop, duration grace) {
-  if (child.wait(stop.fd(), for_ever)) return false;
+/// How the waiting for a command ended.
+struct wait_end {
+  bool stopped = false;                ///< it was asked to end
+  std::optional<std::uint64_t> excess; ///< it was killed while it took so many bytes, more than it may
+  std::uint64_t peak_memory = 0;       ///< that was seen of all its processes together, where it is limited
+};
+
+/// Waits until it has ended, is asked to or takes too much. @returns false when it is asked to
+bool wait_within(child_process& child, const stop_event& stop, std::uint64_t limit, wait_end& end) {
+  if (limit == 0) return child.wait(stop.fd(), for_ever);
+  memory_watch watch{child.pid(), limit};
+  for (;;) {
+    if (child.wait(stop.fd(), memory_watch_interval)) return true;
+    if (stop.requested()) return false;
+    end.excess = watch.exceeded();
+    end.peak_memory = watch.peak();
+    if (!end.excess) continue;
+    child.signal_group(SIGKILL);
+    child.wait(-1, for_ever);
+    return true;
+  }
+}
+
+/// Waits for the end; ends it when asked to, or when it takes more memory than `limit` bytes (0: none).
+wait_end wait_for_end(child_process& child, const stop_event& stop, duration grace, std::uint64_t limit) {
+  wait_end end;
+  if (wait_within(child, stop, limit, end)) return end;
+  end.stopped = true;
   child.signal_group(SIGTERM);
   child.signal_group(SIGCONT); // a stopped process would never see it
   if (!child.wait(-1, grace)) {
     child.signal_group(SIGKILL);
     child.wait(-1, for_ever);
   }
-  return true;
+  return end;
 }
 
 std::string describe(const std::string& program, const child_end& end) {
@@ -74,6 +102,26 @@ std::string describe(const std::string& program, const child_end& end) {
   const char* const name = ::sigabbrev_np(end.signal);
   return program + " was ended by signal " + std::to_string(end.signal) +
          (name ? " (SIG" + std::string{name} + ")" : "");
+}
+
+std::string describe_excess(const std::string& program, std::uint64_t taken, std::uint64_t limit) {
+  const auto text = [](std::uint64_t bytes) { return memory_to_string(static_cast<std::int64_t>(bytes)); };
+  constexpr std::uint64_t mib = 1 << 20; // nobody wants to read the last digits of what was seen
+  return program + " was ended because it took more memory than its task may: " + text((taken + mib - 1) / mib * mib) +
+         " of " + text(limit) + "; give the task more (task memory in its profile)";
+}
+
+/// By SIGKILL, or it has a shell's word for that of a process that it waited for.
+bool was_killed(const child_end& end) { return end.signal == SIGKILL || end.exit_code == 128 + SIGKILL; }
+
+/// The kernel killed a process of the command, and its task has no limit that was hit.
+std::string describe_starvation(const std::string& program, const attempt_group::usage& used) {
+  if (!used.at_limit || used.limit == 0)
+    return program + " was killed by the kernel, which had no memory left; let fewer tasks run at once";
+  return program +
+         " was killed because its executor and all that runs there together took the memory of the executor: " +
+         memory_to_string(static_cast<std::int64_t>(used.limit)) +
+         "; give the executor more, or its tasks a memory of their own (task memory in the profile)";
 }
 
 attempt_end failed(const error& why) { return failed_attempt(task_status::failed, why.message); }
@@ -143,8 +191,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   child_spec spec;
   const command_identity identity{task.stage.job.value, task.stage.name, task.partition,
                                   task.attempt,         *directory,      *directory};
-  spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.cpus,
-                                              task.addresses, settings.gpus, values.inputs, values.outputs);
+  spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.resources,
+                                              settings.gpus, values.inputs, values.outputs);
   auto program = find_program(words->front(), task.program.directory, spec.environment);
   if (!program) return failed(program.error());
   spec.program = std::move(*program);
@@ -153,25 +201,38 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   spec.stdout_file = *directory + "/stdout";
   spec.stderr_file = *directory + "/stderr";
 
-  attempt_group group{settings.limits, name, 0};
+  const auto limit = task.resources.memory();
+  const attempt_group group{settings.limits, name, limit};
   spec.member_files = group.member_files();
   spec.data_limit = settings.limits.data;
   running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
-  const bool stopped = wait_for_end(*child, stop, settings.kill_grace);
+  const auto waited = wait_for_end(*child, stop, settings.kill_grace, group.limits_memory() ? 0 : limit);
   // While the main process is a zombie its number and group are still its own.
   child->signal_group(SIGKILL);
   running.end_left_behind(child->pid(), identity.mark);
   const auto ended = child->reap();
   if (!ended) return failed(ended.error());
 
+  const auto used = group.used();
   attempt_end end;
   if (ended->signal != 0 || ended->exit_code != 0) {
-    end = failed_attempt(task_status::failed, describe(spec.arguments.front(), *ended), tail_of_file(spec.stderr_file));
+    const auto& name_of_it = spec.arguments.front();
+    auto text = describe(name_of_it, *ended);
+    auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
+    if (waited.excess || (group.limits_memory() && used.killed && used.at_limit)) {
+      text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit);
+      cause = failure_cause::memory_limit;
+    } else if (used.killed && was_killed(*ended)) {
+      text = describe_starvation(name_of_it, used);
+      cause = failure_cause::memory_limit;
+    }
+    end = failed_attempt(task_status::failed, text, tail_of_file(spec.stderr_file));
+    end.failure->cause = cause;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
-  } else if (!stopped && !stop.requested()) {
+  } else if (!waited.stopped && !stop.requested()) {
     const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
                                            std::to_string(::getpid()) + "-" + name);
     if (published) {
@@ -182,7 +243,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     }
   }
   end.cpu_nanoseconds = ended->cpu_nanoseconds;
-  end.peak_memory = ended->peak_memory;
+  end.peak_memory = used.peak_memory > 0 ? used.peak_memory : std::max(ended->peak_memory, waited.peak_memory);
   return end;
 }
 

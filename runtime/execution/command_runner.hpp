@@ -30,16 +30,15 @@ struct command_settings {
 struct command_task {
   const stage_install& stage;
   const command_program& program;
-  share cpus;
-  const std::vector<std::pair<std::string, std::vector<task_address>>>& addresses;
+  const task_resources& resources;
   partition_index partition = 0;
   attempt_number attempt = 0;
   std::string_view argument; ///< encoded command_arguments; "" for none
 };
 
-/// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL. Once
-/// the main process has ended, whatever it left behind is killed (see end_left_behind). Outputs are published when it
-/// ended with exit code 0. Never throws.
+/// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL; when it
+/// takes more memory than it was given, SIGKILL at once. Once the main process has ended, whatever it left behind is
+/// killed (see end_left_behind). Outputs are published when it ended with exit code 0. Never throws.
 attempt_end run_command_task(const command_task& task, const command_settings& settings,
                              const stop_event& stop) noexcept;
 

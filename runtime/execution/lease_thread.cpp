@@ -197,8 +197,7 @@ void lease_thread::run_next_batch(guard& lock) {
   const auto version = stage.version();
   task_context::environment env;
   env.executor = common_.executor;
-  env.addresses = &terms_.addresses;
-  env.cpus = terms_.cpus;
+  env.resources = &terms_.resources;
   env.shuffles = common_.shuffles;
   env.stage = &version->install;
   env.cancelled = &cancelled_;
@@ -250,7 +249,7 @@ attempt_end lease_thread::run_task(const stage_version& version, task_context& c
 
 attempt_end lease_thread::run_command(const stage_version& version, const task_batch& batch, std::uint32_t i,
                                       std::string_view argument) {
-  const command_task task{version.install,    *version.command, terms_.cpus, terms_.addresses,
+  const command_task task{version.install,    *version.command, terms_.resources,
                           batch.partition(i), batch.attempt(i), argument};
   return run_command_task(task, common_.commands, *stop_command_);
 }

@@ -46,8 +46,7 @@ public:
   /// What one lease gives to its tasks.
   struct lease_terms {
     lease_id lease;
-    share cpus;
-    std::vector<std::pair<std::string, std::vector<task_address>>> addresses;
+    task_resources resources;
   };
 
   explicit lease_thread(shared& common);

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
+#include <map>
 #include <optional>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -117,6 +118,21 @@ std::vector<pid_t> all_processes() {
   return list;
 }
 
+/// Of all its threads.
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> list;
+  const auto tasks = "/proc/" + std::to_string(pid) + "/task";
+  DIR* const directory = ::opendir(tasks.c_str());
+  if (!directory) return list;
+  while (const auto* const entry = ::readdir(directory)) {
+    if (entry->d_name[0] == '.') continue;
+    const auto part = numbers_in(read_file((tasks + "/" + entry->d_name + "/children").c_str(), max_environment));
+    list.insert(list.end(), part.begin(), part.end());
+  }
+  ::closedir(directory);
+  return list;
+}
+
 bool is_subreaper() {
   int yes = 0;
   return ::prctl(PR_GET_CHILD_SUBREAPER, &yes) == 0 && yes != 0;
@@ -152,6 +168,25 @@ bool kill_if(pid_t pid, Belongs belongs) {
 }
 
 } // namespace
+
+std::vector<pid_t> tree_of(pid_t main) {
+  std::vector<pid_t> tree{main};
+  if (lists_children()) {
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      const auto children = children_of(tree[i]);
+      tree.insert(tree.end(), children.begin(), children.end());
+    }
+    return tree;
+  }
+  std::multimap<pid_t, pid_t> children;
+  for (const auto pid : all_processes())
+    if (const auto state = state_of(pid)) children.emplace(state->parent, pid);
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const auto [first, last] = children.equal_range(tree[i]);
+    for (auto child = first; child != last; ++child) tree.push_back(child->second);
+  }
+  return tree;
+}
 
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
   const bool adopts = is_subreaper() && lists_children();

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace troupe {
 
@@ -20,6 +21,9 @@ inline constexpr std::string_view attempt_variable = "TROUPE_ATTEMPT";
 /// session of its own and without any mark can only be what a command has left, and is killed too.
 /// @returns how many it killed
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone);
+
+/// `main` and its descendants that run at this moment, as far as they have not left their parents. Any thread.
+std::vector<pid_t> tree_of(pid_t main);
 
 /// Kills all descendants of this process, a child subreaper, until none is left, or none that it may and can kill (one
 /// that runs as another user, or hangs in the kernel). Single-threaded callers only: it takes the end of every child.

@@ -10,6 +10,12 @@ thread_local task_context* current_context = nullptr;
 
 } // namespace
 
+std::uint64_t task_resources::memory() const noexcept {
+  for (const auto& [name, amount] : amounts)
+    if (name == resource_names::memory) return static_cast<std::uint64_t>(amount.ceil());
+  return 0;
+}
+
 task_context& task_context::current() {
   if (!current_context) throw std::logic_error("task_context::current() was called outside a task");
   return *current_context;
@@ -38,15 +44,22 @@ void task_context::begin(partition_index of_partition, attempt_number of_attempt
 
 const std::vector<task_address>& task_context::addresses(std::string_view resource) const {
   static const std::vector<task_address> none;
-  if (env_.addresses) {
-    for (const auto& [name, list] : *env_.addresses) {
+  if (env_.resources) {
+    for (const auto& [name, list] : env_.resources->addresses) {
       if (name == resource) return list;
     }
   }
   return none;
 }
 
-share task_context::cpus() const noexcept { return env_.cpus; }
+share task_context::amount(std::string_view resource) const noexcept {
+  if (env_.resources)
+    for (const auto& [name, amount] : env_.resources->amounts)
+      if (name == resource) return amount;
+  return {};
+}
+
+share task_context::cpus() const noexcept { return env_.resources ? env_.resources->cpus : share{}; }
 
 bool task_context::cancelled() const noexcept {
   return env_.cancelled && env_.cancelled->load(std::memory_order_relaxed);

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <troupe/runtime/ids.hpp>
@@ -23,6 +25,16 @@ struct task_address {
   share amount;        ///< how much of it
 
   auto operator<=>(const task_address&) const = default;
+};
+
+/// What a lease gives to each of its tasks.
+struct task_resources {
+  share cpus;
+  std::vector<std::pair<std::string, std::vector<task_address>>> addresses; ///< by resource
+  std::map<std::string, share> amounts; ///< of what has no addresses: counted sizes in bytes, `memory` among them
+
+  /// Bytes of the executor's memory; 0 where the profile says nothing of it.
+  std::uint64_t memory() const noexcept;
 };
 
 /// An input block could not be had. Thrown by `task_context::read_shuffle`; ends the attempt without blame.
@@ -65,6 +77,9 @@ public:
 
   /// Addresses of a resource that are this task's own; empty where it has none.
   const std::vector<task_address>& addresses(std::string_view resource) const;
+  /// What it holds of a resource that has no addresses: bytes of a counted size and of `memory`, else a number. Zero
+  /// where it has none.
+  share amount(std::string_view resource) const noexcept;
   /// Share of the executor's cores.
   share cpus() const noexcept;
 
@@ -82,8 +97,7 @@ public:
   /// What the lease gives and where inputs come from. Outlives the context.
   struct environment {
     executor_id executor;
-    const std::vector<std::pair<std::string, std::vector<task_address>>>* addresses = nullptr;
-    share cpus;
+    const task_resources* resources = nullptr; ///< null: none
     shuffle_source* shuffles = nullptr;
     const stage_install* stage = nullptr;
     const std::atomic<bool>* cancelled = nullptr; ///< null: never

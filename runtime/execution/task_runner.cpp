@@ -67,12 +67,15 @@ struct task_runner::impl {
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
     lease_thread::lease_terms terms;
     terms.lease = grant.lease;
-    terms.cpus = grant.holding.cpus;
+    terms.resources.cpus = grant.holding.cpus;
     for (const auto& [resource, shares] : grant.holding.resources) {
       const auto order = opts.ordinals.find(resource);
-      auto& list = terms.addresses.emplace_back(resource, std::vector<task_address>{}).second;
+      if (shares.size() == 1 && shares.front().address.empty()) {
+        terms.resources.amounts[resource] = shares.front().amount;
+        continue;
+      }
+      auto& list = terms.resources.addresses.emplace_back(resource, std::vector<task_address>{}).second;
       for (const auto& part : shares) {
-        if (part.address.empty()) continue; // counted only
         int ordinal = -1;
         if (order != opts.ordinals.end()) {
           const auto at = std::find(order->second.begin(), order->second.end(), part.address);

@@ -36,7 +36,7 @@ std::int64_t slots_in(std::int64_t total, bool has_addresses, share part) noexce
 
 /// The one place where slots are derived. `slots_of_pool(name, part)` says how many tasks one custom resource allows.
 template <class F>
-slot_count count_slots(std::int64_t cores, const resource_profile& profile, F slots_of_pool) {
+slot_count count_slots(std::int64_t cores, std::int64_t memory, const resource_profile& profile, F slots_of_pool) {
   slot_count count;
   bool limited = false;
   const auto limit = [&](std::string_view name, std::int64_t slots) {
@@ -46,8 +46,11 @@ slot_count count_slots(std::int64_t cores, const resource_profile& profile, F sl
   };
   if (const auto cpus = profile.task_amount(resource_names::cpus); !cpus.is_zero())
     limit(resource_names::cpus, fits(share::whole(cores), cpus));
+  if (const auto part = profile.task_amount(resource_names::memory); !part.is_zero())
+    limit(resource_names::memory, slots_in(memory, false, part));
   for (const auto& [name, part] : profile.task)
-    if (name != resource_names::cpus) limit(name, slots_of_pool(name, part));
+    if (name != resource_names::cpus && name != resource_names::memory) limit(name, slots_of_pool(name, part));
+  if (limited && profile.max_tasks_per_executor > 0) limit(max_tasks_name, profile.max_tasks_per_executor);
   return count;
 }
 
@@ -142,17 +145,19 @@ std::vector<shortfall> shortfalls(const executor_capacity& capacity, const resou
 }
 
 slot_count slots_of(const executor_capacity& capacity, const resource_profile& profile) {
-  return count_slots(capacity.cores, profile, [&](const std::string& name, share part) -> std::int64_t {
-    const auto pool = capacity.custom.find(name);
-    if (pool == capacity.custom.end()) return 0;
-    return slots_in(pool->second.amount, !pool->second.addresses.empty(), part);
-  });
+  return count_slots(capacity.cores, capacity.memory, profile,
+                     [&](const std::string& name, share part) -> std::int64_t {
+                       const auto pool = capacity.custom.find(name);
+                       if (pool == capacity.custom.end()) return 0;
+                       return slots_in(pool->second.amount, !pool->second.addresses.empty(), part);
+                     });
 }
 
 slot_count slots_of(const resource_profile& profile) {
-  return count_slots(profile.executor_amount(resource_names::cores), profile, [&](const std::string& name, share part) {
-    return slots_in(profile.executor_amount(name), !profile.is_counted(name), part);
-  });
+  return count_slots(profile.executor_amount(resource_names::cores), profile.executor_amount(resource_names::memory),
+                     profile, [&](const std::string& name, share part) {
+                       return slots_in(profile.executor_amount(name), !profile.is_counted(name), part);
+                     });
 }
 
 } // namespace troupe

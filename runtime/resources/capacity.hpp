@@ -77,11 +77,15 @@ inline bool satisfies(const executor_capacity& capacity, const resource_profile&
   return shortfalls(capacity, profile).empty();
 }
 
+/// What stands for a profile's own bound where something limits its slots.
+inline constexpr std::string_view max_tasks_name = "max-tasks-per-executor";
+
 /// How many tasks of a profile an empty executor runs at once, and what limits that. A task that takes nothing has no
 /// slot.
 struct slot_count {
   std::int64_t slots = 0;
-  std::string limiting_resource; ///< `cpus` or a custom name; on a tie `cpus`, else the first by name
+  /// `cpus`, `memory`, a custom name or `max-tasks-per-executor`; on a tie the first of these, customs by name
+  std::string limiting_resource;
 
   auto operator<=>(const slot_count&) const = default;
 };

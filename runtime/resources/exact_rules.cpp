@@ -83,6 +83,7 @@ task_limit limit_of(const resource_profile& completed, const profile_rules& rule
   for (const auto& [name, amount] : completed.task)
     if (name != resource_names::cpus && !amount.is_zero())
       consider(name, tasks_for(completed.executor_amount(name), amount));
+  if (completed.max_tasks_per_executor > 0) consider(max_tasks_name, completed.max_tasks_per_executor);
   return limit;
 }
 
@@ -122,7 +123,25 @@ resource_profile merge(const resource_profile& a, const resource_profile& b) {
     const auto [clause, added] = larger.task.emplace(name, amount);
     if (!added && amount > clause->second) clause->second = amount;
   }
+  merge_tenancy(larger, a);
   return larger;
+}
+
+std::string to_string(const resource_profile& profile, profile_id id) {
+  constexpr std::int64_t mib = 1 << 20;
+  const auto amount_of = [](const std::string& name, const executor_request& request) {
+    return name != resource_names::cores && is_builtin_executor_resource(name) ? request.amount / mib : request.amount;
+  };
+  std::string executor;
+  for (const auto& [name, request] : profile.executor)
+    executor += (executor.empty() ? "" : ",") + name + " -> name: " + name +
+                ", amount: " + std::to_string(amount_of(name, request)) + ", script: " + request.discovery_script +
+                ", vendor: " + request.vendor;
+  std::string task;
+  for (const auto& [name, amount] : profile.task)
+    task += (task.empty() ? "" : ",") + name + " -> name: " + name + ", amount: " + to_decimal(amount);
+  return "Profile: id = " + std::to_string(id.value) + ", executor resources: " + executor +
+         ", task resources: " + task;
 }
 
 } // namespace troupe::exact

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
@@ -47,5 +48,10 @@ std::vector<std::string> waste_of(const resource_profile& completed, const task_
 /// Both halves as the author of neither wrote them: of each resource the larger request as a whole, that of `b` on a
 /// tie (MG-4). Task-only where both are (MG-5).
 resource_profile merge(const resource_profile& a, const resource_profile& b);
+
+/// As Spark prints a profile: `Profile: id = 1, executor resources: cores -> name: cores, amount: 2, script: , vendor:
+/// ,memory -> …, task resources: cpus -> name: cpus, amount: 1.0`. Memory in whole MiB (rounded down), counted sizes in
+/// bytes; of task amounts all digits, where Spark writes those of a double.
+std::string to_string(const resource_profile& profile, profile_id id);
 
 } // namespace troupe::exact

@@ -1,6 +1,7 @@
 #include <troupe/runtime/resources/ledger.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,13 @@ using detail::quote;
 constexpr share one = share::whole(1);
 
 error refused(std::string message) { return make_error(ec::refused, std::move(message)); }
+
+tenancy tenancy_of(const resource_profile& profile, profile_id id) {
+  if (profile.max_tasks_per_executor == 0 && !profile.exclusive) return {};
+  return {id, profile.max_tasks_per_executor, profile.exclusive};
+}
+
+bool is_bounded(const tenancy& t) { return t.most > 0 || t.exclusive; }
 
 std::string name_of(std::string_view resource, std::string_view address) {
   return address.empty() ? quote(resource) : quote(resource) + " address " + quote(address);
@@ -41,6 +49,8 @@ result<void> check_form(const std::string& resource, const std::vector<address_s
 
 ledger::ledger(executor_capacity capacity, profile_matching order)
   : capacity_(std::move(capacity)), order_(order), free_cpus_(share::whole(capacity_.cores)) {
+  if (const auto memory = share::whole(capacity_.memory); !memory.is_zero())
+    pools_[std::string{resource_names::memory}] = {true, {{{}, memory, memory}}};
   for (const auto& [name, resource] : capacity_.custom) {
     pool& p = pools_[name];
     p.counted = resource.addresses.empty();
@@ -94,9 +104,31 @@ ledger::cell* ledger::find(std::string_view resource, std::string_view address) 
   return const_cast<cell*>(std::as_const(*this).find(resource, address));
 }
 
-std::optional<allotment> ledger::choose(const resource_profile& profile) const {
+std::int64_t ledger::tasks_beside(const tenancy& t) const noexcept {
+  const auto found = is_bounded(t) ? bounded_.find(t.profile) : bounded_.end();
+  return found == bounded_.end() ? 0 : found->second;
+}
+
+std::int64_t ledger::places_for(const tenancy& t, std::string* why) const {
+  const auto own = tasks_beside(t);
+  const auto none = [&](std::string text) {
+    if (why) *why = std::move(text);
+    return std::int64_t{0};
+  };
+  if (t.exclusive && held_ > own) return none("the profile is exclusive, and tasks of others run on this executor");
+  if (exclusive_ > 0 && !(t.exclusive && own > 0)) return none("tasks of an exclusive profile run on this executor");
+  if (t.most == 0) return std::numeric_limits<std::int64_t>::max();
+  if (own >= t.most)
+    return none("the profile has at most " + std::to_string(t.most) + " tasks per executor, and " +
+                std::to_string(own) + " run on this one");
+  return t.most - own;
+}
+
+std::optional<allotment> ledger::choose(const resource_profile& profile, profile_id id) const {
   if (profile.task.empty()) return std::nullopt;
   allotment a;
+  a.beside = tenancy_of(profile, id);
+  if (places_for(a.beside) == 0) return std::nullopt;
   for (const auto& [name, part] : profile.task) {
     if (part.units <= 0) return std::nullopt;
     if (name == resource_names::cpus) {
@@ -136,6 +168,11 @@ result<void> ledger::check(const allotment& a, std::string_view verb, std::strin
 result<void> ledger::acquire(const allotment& a) {
   const auto free = [](const cell& c) { return c.free; };
   if (auto ok = check(a, "take", "free", free); !ok) return ok;
+  std::string why;
+  if (places_for(a.beside, &why) == 0) return refused(why);
+  ++held_;
+  if (is_bounded(a.beside)) ++bounded_[a.beside.profile];
+  if (a.beside.exclusive) ++exclusive_;
   free_cpus_.units -= a.cpus.units;
   for (const auto& [resource, shares] : a.resources)
     for (const auto& entry : shares) find(resource, entry.address)->free.units -= entry.amount.units;
@@ -145,13 +182,20 @@ result<void> ledger::acquire(const allotment& a) {
 result<void> ledger::release(const allotment& a) {
   const auto taken = [](const cell& c) { return share{c.total.units - c.free.units}; };
   if (auto ok = check(a, "give back", "taken", taken); !ok) return ok;
+  const auto own = bounded_.find(a.beside.profile);
+  if (held_ == 0 || (is_bounded(a.beside) && own == bounded_.end()) || (a.beside.exclusive && exclusive_ == 0))
+    return refused("no task of that profile runs on this executor");
+  --held_;
+  if (is_bounded(a.beside) && --own->second == 0) bounded_.erase(own);
+  if (a.beside.exclusive) --exclusive_;
   free_cpus_.units += a.cpus.units;
   for (const auto& [resource, shares] : a.resources)
     for (const auto& entry : shares) find(resource, entry.address)->free.units += entry.amount.units;
   return {};
 }
 
-std::int64_t ledger::free_slots(const resource_profile& profile) const {
+std::int64_t ledger::free_slots(const resource_profile& profile, profile_id id) const {
+  const auto places = places_for(tenancy_of(profile, id));
   std::optional<std::int64_t> slots;
   for (const auto& [name, part] : profile.task) {
     std::int64_t here = 0;
@@ -162,7 +206,7 @@ std::int64_t ledger::free_slots(const resource_profile& profile) const {
       here = found->second.free_slots(part);
     slots = std::min(slots.value_or(here), here);
   }
-  return slots.value_or(0);
+  return std::min(slots.value_or(0), places);
 }
 
 share ledger::free_of(std::string_view resource, std::string_view address) const {
@@ -171,7 +215,7 @@ share ledger::free_of(std::string_view resource, std::string_view address) const
 }
 
 bool ledger::is_idle() const {
-  return free_cpus_ == share::whole(capacity_.cores) &&
+  return held_ == 0 && free_cpus_ == share::whole(capacity_.cores) &&
          std::all_of(pools_.begin(), pools_.end(), [](const auto& entry) {
            const auto& cells = entry.second.cells;
            return std::all_of(cells.begin(), cells.end(), [](const cell& c) { return c.free == c.total; });
@@ -180,6 +224,7 @@ bool ledger::is_idle() const {
 
 bool matches(const allotment& a, const resource_profile& profile) {
   if (a.cpus != profile.task_amount(resource_names::cpus)) return false;
+  if (a.beside != tenancy_of(profile, a.beside.profile)) return false;
   std::size_t custom = 0;
   for (const auto& [name, part] : profile.task) {
     if (name == resource_names::cpus) continue;

@@ -32,12 +32,15 @@ constexpr std::array<slip, 17> executor_slips{{
     {"gpus", resource_names::gpu},
     {"gpu", resource_names::gpu},
 }};
-constexpr std::array<slip, 7> task_slips{{
+constexpr std::array<slip, 10> task_slips{{
     {"cpu", resource_names::cpus},
     {"cpus", resource_names::cpus},
     {"core", resource_names::cpus},
     {"vcore", resource_names::cpus},
     {"vcores", resource_names::cpus},
+    {"mem", resource_names::memory},
+    {"memory", resource_names::memory},
+    {"ram", resource_names::memory},
     {"gpus", resource_names::gpu},
     {"gpu", resource_names::gpu},
 }};
@@ -77,7 +80,8 @@ std::vector<idle_amount> idle_amounts_of(const resource_profile& profile) {
     const share total = share::whole(amount);
     const share rest{total.units - count.slots * part.units}; // slots fit, so the product is at most the total
     // Rounding a share down loses less than one unit, so that much per slot is no waste.
-    if (rest.units > count.slots) idle.push_back({std::string{name}, total, rest, profile.is_counted(name)});
+    const bool counted = name == resource_names::memory || profile.is_counted(name);
+    if (rest.units > count.slots) idle.push_back({std::string{name}, total, rest, counted});
   };
   if (const auto cpus = profile.task_amount(resource_names::cpus); !cpus.is_zero())
     add(resource_names::cores, profile.executor_amount(resource_names::cores), cpus);

@@ -12,7 +12,7 @@ namespace troupe {
 
 /// What stays unused of one resource while every slot of an executor runs a task.
 struct idle_amount {
-  std::string resource; ///< `cores` or a custom name
+  std::string resource; ///< `cores`, `memory` or a custom name
   share total;
   share idle;           ///< more than zero
   bool counted = false; ///< both are sizes

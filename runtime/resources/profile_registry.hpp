@@ -83,6 +83,7 @@ public:
   /// Profiles with alternatives are not merged. ec::not_found for an unknown id. @pre not empty
   result<profile_registration> profile_of_stage(const std::vector<profile_use>& uses, profile_change rule);
 
+  const profile_rules& rules() const noexcept { return rules_; }
   /// The profile of an id, or nothing. Valid until the next registration.
   const registered_profile* find(profile_id id) const noexcept;
   /// All of them, by id. Valid until the next registration.

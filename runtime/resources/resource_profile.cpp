@@ -78,10 +78,15 @@ result<void> check_task_half(const resource_profile& profile) {
   for (const auto& [name, amount] : profile.task) {
     if (!is_valid_resource_name(name))
       return broken("task resource " + quote(name) + ": " + std::string{resource_name_grammar});
-    if (is_builtin_executor_resource(name))
-      return broken("task resource " + name + ": this belongs to executors; tasks take cpus and custom resources");
+    const bool is_size = name == resource_names::memory;
+    if (is_builtin_executor_resource(name) && !is_size)
+      return broken("task resource " + name +
+                    ": this belongs to executors; tasks take cpus, memory and custom resources");
     if (amount.units <= 0)
       return broken("task resource " + name + ": amount " + to_string(amount) + " must be more than zero");
+    if (is_size && !amount.is_whole())
+      return broken("task resource memory: amount " + to_string(amount) +
+                    " is no number of bytes; write a size such as 512m");
     const auto largest = name == resource_names::cpus ? largest_count : share::max_whole;
     if (amount > share::whole(largest))
       return broken("task resource " + name + ": amount " + to_string(amount) + " is above " + std::to_string(largest) +
@@ -97,16 +102,17 @@ result<void> check_task_half(const resource_profile& profile) {
 result<void> check_custom_fit(const resource_profile& profile, const std::string& name,
                               const executor_request& request) {
   const share amount = profile.task_amount(name);
+  const bool counted = request.counted || is_memory(name);
   if (request.counted && !amount.is_whole())
     return broken("task resource " + name + ": amount " + to_string(amount) + " is a fraction, but executors have " +
                   executor_text(name, request) +
                   ", a size that is counted and has no addresses to share; write a size such as 10g");
   if (amount.ceil() <= request.amount) return {};
-  const auto one_task = request.counted ? task_amount_to_string(profile, name) : to_decimal(amount);
+  const auto one_task = counted ? task_amount_to_string(profile, name) : to_decimal(amount);
   return broken("The executor resource: " + name +
-                ", amount: " + (request.counted ? memory_to_string(request.amount) : std::to_string(request.amount)) +
+                ", amount: " + (counted ? memory_to_string(request.amount) : std::to_string(request.amount)) +
                 " needs to be >= what one task takes of it: " + one_task +
-                (!request.counted && amount > share::whole(largest_count)
+                (!counted && amount > share::whole(largest_count)
                      ? "; if that is a size, write the executor's amount as one too, such as 40g"
                      : "; give the executor more of it, or the task less"));
 }
@@ -124,7 +130,7 @@ result<void> check_fit(const resource_profile& profile) {
                       ") has to be >= the cpus of one task (=" + to_string(amount) +
                       "): give the executor more cores, or the task fewer cpus");
     } else if (const auto clause = profile.executor.find(name); clause == profile.executor.end()) {
-      lacking += (lacking.empty() ? "" : ", ") + name;
+      if (name != resource_names::memory) lacking += (lacking.empty() ? "" : ", ") + name; // which has a default
     } else if (auto ok = check_custom_fit(profile, name, clause->second); !ok) {
       return ok;
     }
@@ -133,6 +139,13 @@ result<void> check_fit(const resource_profile& profile) {
     return broken("No executor resource configs were specified for " + lacking +
                   ", which tasks of the profile take: add it to the executor half");
   return {};
+}
+
+result<void> check_tenancy(const resource_profile& profile) {
+  const auto most = profile.max_tasks_per_executor;
+  if (most >= 0 && most <= largest_count) return {};
+  return broken("max_tasks_per_executor " + std::to_string(most) + " must be between 1 and " +
+                std::to_string(largest_count) + ", or 0 for as many as fit");
 }
 
 /// Each is a profile by itself, and another one.
@@ -203,7 +216,7 @@ std::string executor_amount_to_string(std::string_view name, std::int64_t amount
 std::string task_amount_to_string(const resource_profile& profile, std::string_view name) {
   const share amount = profile.task_amount(name);
   const bool is_clause = profile.executor.contains(std::string{name});
-  const bool is_size = is_clause ? profile.is_counted(name) : amount > share::whole(largest_count);
+  const bool is_size = is_memory(name) || (is_clause ? profile.is_counted(name) : amount > share::whole(largest_count));
   return is_size && amount.is_whole() ? amount_to_string(amount.ceil(), true) : to_string(amount);
 }
 
@@ -228,6 +241,9 @@ std::string to_string(const resource_profile& profile) {
 
   std::string text = executor + (executor.empty() || task.empty() ? "" : "; ") + task;
   if (text.empty()) text = "default";
+  if (const auto most = profile.max_tasks_per_executor; most > 0)
+    text += "; at most " + std::to_string(most) + (most == 1 ? " task per executor" : " tasks per executor");
+  if (profile.exclusive) text += "; exclusive";
   for (const auto& alternative : profile.alternatives) text += " else (" + to_string(alternative) + ")";
   return text;
 }
@@ -241,6 +257,7 @@ resource_profile first_choice(const resource_profile& profile) {
 result<void> validate(const resource_profile& profile) {
   if (auto ok = check_executor_half(profile); !ok) return ok;
   if (auto ok = check_task_half(profile); !ok) return ok;
+  if (auto ok = check_tenancy(profile); !ok) return ok;
   if (auto ok = check_fit(profile); !ok) return ok;
   return check_alternatives(profile);
 }
@@ -259,6 +276,13 @@ resource_profile complete(const resource_profile& profile, const resource_profil
   if (const auto cpus = defaults.task.find(std::string{resource_names::cpus}); cpus != defaults.task.end())
     whole.task.insert(*cpus);
   return whole;
+}
+
+void merge_tenancy(resource_profile& into, const resource_profile& other) noexcept {
+  auto& most = into.max_tasks_per_executor;
+  if (most == 0 || (other.max_tasks_per_executor > 0 && other.max_tasks_per_executor < most))
+    most = other.max_tasks_per_executor;
+  into.exclusive = into.exclusive || other.exclusive;
 }
 
 result<void> check_merge(const resource_profile& a, const resource_profile& b) {
@@ -281,6 +305,7 @@ resource_profile merge(const resource_profile& a, const resource_profile& b) {
     const auto [clause, added] = larger.task.emplace(name, amount);
     if (!added && amount > clause->second) clause->second = amount;
   }
+  merge_tenancy(larger, b);
   return larger;
 }
 

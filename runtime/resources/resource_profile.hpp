@@ -20,7 +20,7 @@ namespace troupe {
 /// Names that mean something to Troupe itself on the executor side; every other name is a custom resource.
 namespace resource_names {
 inline constexpr std::string_view cores = "cores";                    ///< count
-inline constexpr std::string_view memory = "memory";                  ///< bytes
+inline constexpr std::string_view memory = "memory";                  ///< bytes; on the task side too, of that memory
 inline constexpr std::string_view memory_overhead = "memoryOverhead"; ///< bytes
 inline constexpr std::string_view off_heap = "offHeap";               ///< bytes
 inline constexpr std::string_view pyspark_memory = "pyspark.memory";  ///< bytes; Spark's name, for other interpreters
@@ -55,6 +55,10 @@ struct executor_request {
 struct resource_profile {
   std::map<std::string, executor_request> executor;
   std::map<std::string, share> task;
+  /// How many of its tasks run on one executor at once, whatever else has room there; 0: as many as fit.
+  std::int64_t max_tasks_per_executor = 0;
+  /// An executor that runs tasks of it runs none of another profile meanwhile.
+  bool exclusive = false;
   /// What its tasks may run as instead, in order of preference: what is free first is taken, and executors are asked
   /// for one after the other (`troupe.scheduler.alternative-wait`). They have none themselves.
   std::vector<resource_profile> alternatives{};
@@ -62,11 +66,10 @@ struct resource_profile {
   /// none. Copies share it. No part of the content; only policy `exact` looks at it (spec DM-16, MG-2).
   std::uint64_t build = 0;
 
-  bool operator==(const resource_profile& other) const {
-    return executor == other.executor && task == other.task && alternatives == other.alternatives;
-  }
+  bool operator==(const resource_profile& other) const { return (*this <=> other) == 0; }
   std::strong_ordering operator<=>(const resource_profile& other) const {
-    return std::tie(executor, task, alternatives) <=> std::tie(other.executor, other.task, other.alternatives);
+    return std::tie(executor, task, max_tasks_per_executor, exclusive, alternatives) <=>
+           std::tie(other.executor, other.task, other.max_tasks_per_executor, other.exclusive, other.alternatives);
   }
   bool is_task_only() const noexcept { return executor.empty(); }
 
@@ -90,8 +93,8 @@ std::string executor_amount_to_string(std::string_view name, std::int64_t amount
 /// only a size can be above `largest_count`.
 std::string task_amount_to_string(const resource_profile& profile, std::string_view name);
 
-/// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`, and ` else (…)` for each
-/// alternative.
+/// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`, then `; at most 2 tasks per
+/// executor`, `; exclusive`, and ` else (…)` for each alternative.
 std::string to_string(const resource_profile& profile);
 
 /// Checks a profile that came from outside (a file, the wire) by the rules of `try_build`.
@@ -104,6 +107,9 @@ result<void> validate(const resource_profile& profile);
 /// more cpus than the default has cores): `validate` it.
 resource_profile complete(const resource_profile& profile, const resource_profile& defaults,
                           const overhead_rule& overhead = {});
+
+/// Of a merger of two profiles: the smaller bound of tasks per executor, and exclusive where one of them is.
+void merge_tenancy(resource_profile& into, const resource_profile& other) noexcept;
 
 /// Error when the two cannot be merged: one counts a resource as a size and the other does not.
 result<void> check_merge(const resource_profile& a, const resource_profile& b);

@@ -152,7 +152,7 @@ std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d)
 bool executor_pool::has_slot(executor_index executor, demand_index d) const {
   const auto& e = *executors_[executor];
   return demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) && e.reserved.value_or(d) == d &&
-         e.book.free_slots(*demands_[d].what.content) > 0;
+         e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) > 0;
 }
 
 void executor_pool::refresh(executor_index executor) {
@@ -198,7 +198,7 @@ std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t
 lease_record* executor_pool::grant_on(executor_index executor, demand_index d) {
   ++examined_;
   if (!demands_[d].room_of.contains(executor)) return nullptr;
-  auto holding = executors_[executor]->book.choose(*demands_[d].what.content);
+  auto holding = executors_[executor]->book.choose(*demands_[d].what.content, demands_[d].what.profile);
   if (!holding) return nullptr;
   return open(executor, d, std::move(*holding));
 }
@@ -347,7 +347,8 @@ std::optional<std::string> executor_pool::fault() const {
       ++held;
     }
     if (in_flight != e.in_flight) return "executor " + std::to_string(id.value) + " counts its tasks wrongly";
-    bool same = expected.free_cpus() == e.book.free_cpus();
+    bool same = expected.free_cpus() == e.book.free_cpus() &&
+                expected.free_of(resource_names::memory, {}) == e.book.free_of(resource_names::memory, {});
     for (const auto& [name, pool] : e.info.capacity.custom) {
       same = same && expected.free_of(name, {}) == e.book.free_of(name, {});
       for (const auto& a : pool.addresses) same = same && expected.free_of(name, a) == e.book.free_of(name, a);

@@ -26,9 +26,20 @@ enum class task_status : std::uint8_t {
 };
 std::string_view to_string(task_status status) noexcept;
 
+/// Why an attempt did not succeed. Numbers are wire format.
+enum class failure_cause : std::uint8_t {
+  error = 0,        ///< what its message says
+  exit_code = 1,    ///< a command ended with another one than 0
+  signal = 2,       ///< a command was ended by a signal
+  memory_limit = 3, ///< it took more memory than it may
+  lost = 4,         ///< its process went away under it
+};
+std::string_view to_string(failure_cause cause) noexcept;
+
 /// What went wrong with one attempt. Sparse: most batches have none.
 struct task_failure {
-  std::uint32_t index = 0;    ///< position in the batch
+  std::uint32_t index = 0; ///< position in the batch
+  failure_cause cause = failure_cause::error;
   std::string message;        ///< the task's own words, at most 4 KiB
   std::string stderr_tail;    ///< last 20 lines of standard error (for a native task: its executor's), at most 8 KiB
   std::int32_t exit_code = 0; ///< of a command

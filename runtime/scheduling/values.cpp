@@ -67,6 +67,17 @@ std::string_view to_string(task_status status) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(failure_cause cause) noexcept {
+  switch (cause) {
+  case failure_cause::error: return "error";
+  case failure_cause::exit_code: return "exit-code";
+  case failure_cause::signal: return "signal";
+  case failure_cause::memory_limit: return "memory-limit";
+  case failure_cause::lost: return "lost";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(job_state state) noexcept {
   switch (state) {
   case job_state::accepted: return "accepted";

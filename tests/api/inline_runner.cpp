@@ -41,13 +41,14 @@ allotment holding_of(const resource_profile& profile) {
   return holding;
 }
 
-std::vector<std::pair<std::string, std::vector<task_address>>> addresses_of(const allotment& holding) {
-  std::vector<std::pair<std::string, std::vector<task_address>>> addresses;
+task_resources resources_of(const allotment& holding) {
+  task_resources resources;
+  resources.cpus = holding.cpus;
   for (const auto& [name, shares] : holding.resources) {
-    auto& list = addresses.emplace_back(name, std::vector<task_address>{}).second;
+    auto& list = resources.addresses.emplace_back(name, std::vector<task_address>{}).second;
     for (const auto& s : shares) list.push_back({s.address, static_cast<int>(list.size()), s.amount});
   }
-  return addresses;
+  return resources;
 }
 
 } // namespace
@@ -88,11 +89,10 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
       }
 
     const auto holding = holding_of(job.profiles[spec.profile]);
-    const auto addresses = addresses_of(holding);
+    const auto resources = resources_of(holding);
     task_context::environment environment;
     environment.executor = the_executor;
-    environment.addresses = &addresses;
-    environment.cpus = holding.cpus;
+    environment.resources = &resources;
     environment.shuffles = &shuffles;
     environment.stage = &install;
 

@@ -23,11 +23,14 @@ TEST(profile_yaml, reads_every_field) {
   gpu:
     executor: {cores: 4, memory: 8g, memory-overhead: 1g, off-heap: 512m, pyspark-memory: 2g,
                resource: {gpu-memory: {amount: 40g}, gpu: {amount: 2, discovery-script: bin/find, vendor: acme}}}
-    task: {cpus: 1/2, resource: {gpu: {amount: 0.25}, gpu-memory: {amount: 10g}}}
+    task: {cpus: 1/2, memory: 1g, resource: {gpu: {amount: 0.25}, gpu-memory: {amount: 10g}}}
+    max-tasks-per-executor: 3
+    exclusive: true
   light: {task: {cpus: 2}}
+  alone: {exclusive: true}
 )");
   ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->size(), 2u);
+  ASSERT_EQ(read->size(), 3u);
   resource_profile gpu;
   gpu.executor["cores"].amount = 4;
   gpu.executor["memory"].amount = std::int64_t{8} << 30;
@@ -39,7 +42,11 @@ TEST(profile_yaml, reads_every_field) {
   gpu.task["cpus"] = *parse_share("0.5");
   gpu.task["gpu"] = *parse_share("0.25");
   gpu.task["gpu-memory"] = share::whole(std::int64_t{10} << 30);
+  gpu.task["memory"] = share::whole(std::int64_t{1} << 30);
+  gpu.max_tasks_per_executor = 3;
+  gpu.exclusive = true;
   EXPECT_EQ(read->at(0), (named_profile{"gpu", gpu, 2}));
+  EXPECT_TRUE(read->at(2).content.exclusive);
   EXPECT_EQ(read->at(1).name, "light");
   EXPECT_TRUE(read->at(1).content.is_task_only());
   EXPECT_EQ(find_profile(*read, "gpu", "x.yaml", 1).value(), gpu);
@@ -68,6 +75,20 @@ TEST(profile_yaml, amounts_are_read_from_the_text) {
       "zeros, or a size such as 40g; only tasks support fractional resources");
   EXPECT_THAT(fault_of("{executor: {cores: [1]}}"), HasSubstr("executor.cores must be a whole number"));
   EXPECT_THAT(fault_of("{executor: {cores: }}"), HasSubstr("executor.cores must be a whole number"));
+}
+
+TEST(profile_yaml, task_memory_and_bounds_are_checked) {
+  EXPECT_THAT(fault_of("{task: {memory: 1.5g}}"),
+              HasSubstr("x.yaml:1: profile p: task.memory = 1.5g: must be a memory size such as 512m or 2g"));
+  EXPECT_THAT(fault_of("{task: {memory: 0}}"), HasSubstr("task resource memory: amount 0 must be more than zero"));
+  EXPECT_THAT(fault_of("{executor: {memory: 1g}, task: {memory: 2g}}"),
+              HasSubstr("The executor resource: memory, amount: 1g needs to be >= what one task takes of it: 2g"));
+  EXPECT_THAT(fault_of("{task: {resource: {memory: {amount: 1g}}}}"),
+              HasSubstr("is built in: write memory beside `resource`"));
+  EXPECT_THAT(fault_of("{max-tasks-per-executor: 0}"),
+              HasSubstr("profile p: max-tasks-per-executor = 0: must be a whole number from 1 to 9000000"));
+  EXPECT_THAT(fault_of("{exclusive: maybe}"), HasSubstr("profile p: exclusive = maybe: must be true or false"));
+  EXPECT_THAT(fault_of("{exclusive: false}"), HasSubstr("asks for nothing"));
 }
 
 TEST(profile_yaml, sizes_follow_the_rules_of_counted_resources) {

@@ -272,6 +272,20 @@ TEST(default_profile, without_settings_is_sparks) {
   EXPECT_EQ(to_string(*profile), "executor: cores 1, memory 1g; task: cpus 1");
 }
 
+TEST(default_profile, has_cores_for_one_task_unless_it_is_told_how_many) {
+  const auto with = [](std::initializer_list<std::string_view> words) {
+    const auto s = with_arguments(words);
+    return s ? to_string(*default_profile(*s)) : s.error().message;
+  };
+  EXPECT_EQ(with({"troupe.task.cpus=2.5"}), "executor: cores 3, memory 1g; task: cpus 2.5");
+  EXPECT_EQ(with({"troupe.task.cpus=0.5"}), "executor: cores 1, memory 1g; task: cpus 0.5");
+  EXPECT_EQ(with({"troupe.task.cpus=2", "troupe.executor.cores=4"}), "executor: cores 4, memory 1g; task: cpus 2");
+  EXPECT_THAT(with({"troupe.task.cpus=2", "troupe.executor.cores=1"}), HasSubstr("cores per executor (=1)"));
+  EXPECT_THAT(with({"troupe.task.cpus=2", "troupe.scheduler.profile-matching=exact"}),
+              HasSubstr("cores per executor (=1)"))
+      << "as Spark";
+}
+
 TEST(default_profile, under_exact_matching_is_sparks_to_the_clause) {
   const auto on = [](master_kind master, std::string_view more = "troupe.app.name=x") {
     const auto s = with_arguments({"troupe.scheduler.profile-matching=exact", more});
@@ -312,7 +326,7 @@ TEST(default_profile, rules_are_checked_when_settings_are_built) {
             "x.yaml:1: troupe.executor.resource.cores.amount: is built in: write cores beside `resource`");
   EXPECT_THAT(fault("troupe.task.resource.cpus.amount: 3"), HasSubstr("troupe.task.resource.cpus.amount: is built in"));
   EXPECT_THAT(fault("troupe.task.resource.gpu.amount: 1"), HasSubstr("the default profile (troupe.executor.*"));
-  EXPECT_THAT(fault("troupe.task.cpus: 2"), HasSubstr("cpus"));
+  EXPECT_THAT(fault("troupe: {executor: {cores: 1}, task: {cpus: 2}}"), HasSubstr("cpus"));
 }
 
 TEST(default_profile, has_sizes_that_are_counted) {

@@ -166,8 +166,8 @@ std::string shared_by_profiles(const profile_rules& rules) {
 /// What CUDA_VISIBLE_DEVICES says to a command with these addresses of the executor's gpus.
 std::string devices_of_a_command(const std::vector<std::pair<std::string, std::vector<task_address>>>& addresses) {
   std::string found = "not set";
-  for (const auto& variable : make_command_environment({{"CUDA_VISIBLE_DEVICES", "0,1,2,3"}}, {}, {}, share::whole(1),
-                                                       addresses, true, {}, {}))
+  for (const auto& variable : make_command_environment({{"CUDA_VISIBLE_DEVICES", "0,1,2,3"}}, {}, {},
+                                                       {share::whole(1), addresses, {}}, true, {}, {}))
     if (variable.starts_with("CUDA_VISIBLE_DEVICES=")) found = variable;
   return found;
 }

@@ -65,11 +65,13 @@ TEST(command_environment, what_belongs_to_troupe_is_not_inherited) {
 
 TEST(command_environment, tells_the_task_what_it_is_and_has) {
   const environment_map base{{"A", "executor"}, {"B", "executor"}, {"OLDPWD", "/x"}};
-  const std::vector<std::pair<std::string, std::vector<task_address>>> addresses{
-      {"gpu", {{"GPU-1", 0, share::whole(1)}, {"GPU-2", 1, share::whole(1)}}}, {"my-fpga.x", {{"f0", -1, {}}}}};
+  const task_resources resources{
+      share::whole(2),
+      {{"gpu", {{"GPU-1", 0, share::whole(1)}, {"GPU-2", 1, share::whole(1)}}}, {"my-fpga.x", {{"f0", -1, {}}}}},
+      {{"memory", share::whole(std::int64_t{1} << 30)}, {"gpu-memory", share::whole(5)}}};
   const auto e = make_command_environment(base, {{"B", "stage"}, {"TROUPE_STAGE", "faked"}},
-                                          {5, "align", 7, 2, "/attempts/1.7.2", "/attempts/1.7.2"}, share::whole(2),
-                                          addresses, true, {"/i"}, {"/o1", "/o2"});
+                                          {5, "align", 7, 2, "/attempts/1.7.2", "/attempts/1.7.2"}, resources, true,
+                                          {"/i"}, {"/o1", "/o2"});
   EXPECT_EQ(value_in(e, "A"), "executor");
   EXPECT_EQ(value_in(e, "B"), "stage");
   EXPECT_EQ(value_in(e, "OLDPWD"), "<unset>");
@@ -80,6 +82,8 @@ TEST(command_environment, tells_the_task_what_it_is_and_has) {
   EXPECT_EQ(value_in(e, "TROUPE_ATTEMPT_NUMBER"), "2");
   EXPECT_EQ(value_in(e, "TROUPE_ATTEMPT"), "/attempts/1.7.2");
   EXPECT_EQ(value_in(e, "TROUPE_CPUS"), "2");
+  EXPECT_EQ(value_in(e, "TROUPE_MEMORY"), "1073741824");
+  EXPECT_EQ(value_in(e, "TROUPE_AMOUNT_GPU_MEMORY"), "5");
   EXPECT_EQ(value_in(e, "CUDA_VISIBLE_DEVICES"), "GPU-1,GPU-2");
   EXPECT_EQ(value_in(e, "TROUPE_ADDRESSES_GPU"), "GPU-1,GPU-2");
   EXPECT_EQ(value_in(e, "TROUPE_ADDRESSES_MY_FPGA_X"), "f0");
@@ -91,15 +95,14 @@ TEST(command_environment, tells_the_task_what_it_is_and_has) {
 
 TEST(command_environment, a_task_without_gpu_sees_none_where_there_are_some) {
   const environment_map base{{"CUDA_VISIBLE_DEVICES", "0,1"}};
-  const auto with = make_command_environment(base, {}, {}, {}, {}, true, {}, {});
+  const auto with = make_command_environment(base, {}, {}, {}, true, {}, {});
   EXPECT_EQ(value_in(with, "CUDA_VISIBLE_DEVICES"), "");
-  const auto without = make_command_environment(base, {}, {}, {}, {}, false, {}, {});
+  const auto without = make_command_environment(base, {}, {}, {}, false, {}, {});
   EXPECT_EQ(value_in(without, "CUDA_VISIBLE_DEVICES"), "0,1");
 }
 
 TEST(command_environment, lists_that_the_system_cannot_take_are_left_out) {
-  const auto e =
-      make_command_environment({}, {}, {}, {}, {}, false, std::vector<std::string>(10'000, "/some/file"), {});
+  const auto e = make_command_environment({}, {}, {}, {}, false, std::vector<std::string>(10'000, "/some/file"), {});
   EXPECT_EQ(value_in(e, "TROUPE_INPUTS"), "<unset>");
 }
 

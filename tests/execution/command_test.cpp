@@ -115,6 +115,73 @@ TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
   EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
+class command_memory : public command_test {
+protected:
+  /// Runs a command of a task that has 64 MiB.
+  std::shared_ptr<const outcome_batch> run_with_64m(std::vector<std::string> words) {
+    auto& r = start(command_options());
+    auto lease = grant(1);
+    lease.holding.resources["memory"] = {{"", share::whole(64 << 20)}};
+    r.open_lease(lease);
+    install(1, std::move(words));
+    r.run(one({}));
+    return only_outcome();
+  }
+  /// `tail` keeps so much of an endless input that it cannot seek in.
+  static std::string holds(int mib) { return "cat /dev/zero | tail -c " + std::to_string(mib) + "m"; }
+};
+
+TEST_F(command_memory, is_not_exceeded_by_more_than_one_look) {
+  const auto outcome = run_with_64m({"sh", "-c", "echo a line >&2; " + holds(100'000)});
+  ASSERT_EQ(outcome->status(0), task_status::failed);
+  const auto& failure = outcome->failures.at(0);
+  EXPECT_EQ(failure.cause, failure_cause::memory_limit);
+  EXPECT_EQ(failure.signal, SIGKILL);
+  EXPECT_THAT(failure.message,
+              ::testing::MatchesRegex("sh was ended because it took more memory than its task may: [0-9]+[mg] of 64m; "
+                                      "give the task more \\(task memory in its profile\\)"));
+  EXPECT_EQ(failure.stderr_tail, "a line\n");
+  EXPECT_GT(outcome->peak_memory, 64u << 20);
+}
+
+TEST_F(command_memory, is_that_of_all_its_processes) {
+  // Neither of the two alone is too large, and the one that started them is small.
+  const auto pids = scratch.file("pids");
+  const auto outcome = run_with_64m({"sh", "-c", holds(48) + " & echo $! >" + pids + "; " + holds(48)});
+  ASSERT_EQ(outcome->status(0), task_status::failed);
+  EXPECT_EQ(outcome->failures.at(0).cause, failure_cause::memory_limit);
+  EXPECT_FALSE(alive(pid_in(pids)));
+}
+
+TEST_F(command_memory, is_told_to_the_command_which_may_use_it) {
+  const auto outcome = run_with_64m({"sh", "-c", "head -c 20m /dev/zero | tail -c 20m | wc -c; echo $TROUPE_MEMORY"});
+  ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).message;
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "20971520\n67108864\n");
+}
+
+TEST_F(command_memory, does_not_keep_it_from_being_killed) {
+  auto& r = start(command_options());
+  auto lease = grant(1);
+  lease.holding.resources["memory"] = {{"", share::whole(64 << 20)}};
+  r.open_lease(lease);
+  install(1, {"sh", "-c", "echo $$ >" + scratch.file("pid") + "; exec sleep 1000"});
+  r.run(one({}));
+  wait_for_pid(scratch.file("pid"));
+  r.kill({{1}, 0, 0});
+  EXPECT_EQ(only_outcome()->status(0), task_status::killed);
+}
+
+TEST_F(command_test, whose_end_has_a_cause) {
+  auto& r = begin({"sh", "-c", "if [ $TROUPE_PARTITION = 0 ]; then exit 3; else kill -SEGV $$; fi"}, 2);
+  r.run(range(1, 1, 0, 1));
+  r.run(range(1, 1, 1, 1));
+  log.wait_for(2);
+  std::vector<failure_cause> causes;
+  for (const auto& batch : log.batches())
+    for (const auto& failure : batch->failures) causes.push_back(failure.cause);
+  EXPECT_THAT(causes, ::testing::UnorderedElementsAre(failure_cause::exit_code, failure_cause::signal));
+}
+
 TEST_F(command_test, is_no_success_where_nobody_knows_how_it_ended) {
   auto* const before = ::signal(SIGCHLD, SIG_IGN); // the kernel takes the ends of children then
   const auto go = scratch.file("go");

@@ -36,7 +36,7 @@ static_assert(field_count<stage_install>() == 8);
 static_assert(field_count<stage_progress>() == 16);
 static_assert(field_count<stage_spec>() == 9);
 static_assert(field_count<task_batch>() == 10);
-static_assert(field_count<task_failure>() == 9);
+static_assert(field_count<task_failure>() == 10);
 
 const std::string nonce_a(32, '\xa5');
 const std::string nonce_b(32, '\x00');            // zeros are bytes like any other
@@ -56,6 +56,8 @@ resource_profile full_profile() {
   p.executor["gpu-memory"] = {std::int64_t{40} << 30, "", "", true};
   p.task["gpu"] = share{500'000'000'000};
   p.task["gpu-memory"] = share::whole(share::max_whole);
+  p.max_tasks_per_executor = 3;
+  p.exclusive = true;
   p.build = 12;
   resource_profile other;
   other.task["cpus"] = share::whole(16);
@@ -68,6 +70,7 @@ allotment full_allotment() {
   a.cpus = share::whole(2);
   a.resources["gpu"] = {{"0", share{250'000'000'000}}, {"GPU-1b2c", share::whole(1)}};
   a.resources["licence"] = {{"", share::whole(3)}};
+  a.beside = {profile_id{5}, 3, true};
   return a;
 }
 
@@ -216,7 +219,8 @@ std::vector<events::record> full_history() {
       events::lease_released{lease_id{31}, executor_id{7}},
       events::lease_refused{lease_id{31}, executor_id{7}, "gpu 0 is taken"},
       events::tasks_succeeded{stage_id{21}, lease_id{31}, executor_id{7}, 256, 64},
-      events::task_failed{stage_id{21}, 5, 1, executor_id{7}, task_status::lost, any_bytes},
+      events::task_failed{stage_id{21}, 5, 1, executor_id{7}, task_status::lost, failure_cause::memory_limit,
+                          any_bytes},
       events::executor_requested{request_id{3}, shape_id{6}, "cores 4"},
       events::executor_added{full_info()},
       events::executor_removed{executor_id{7}, "silent for 10s", true, full_exit()},
@@ -257,6 +261,7 @@ outcome_batch mixed_outcomes() {
   b.results = column({"one", "", any_bytes, ""});
   task_failure missing;
   missing.index = 1;
+  missing.cause = failure_cause::signal;
   missing.message = "no such block";
   missing.stderr_tail = any_bytes;
   missing.exit_code = -1;

@@ -228,5 +228,16 @@ TEST(exact_registry, refuses_what_spark_refuses_where_that_is_asked_for) {
   EXPECT_EQ(registry.register_profile(resource_profile{}).value().profile, default_profile_id) << "always supported";
 }
 
+TEST(exact_text, is_what_spark_prints) {
+  auto profile = profile_of({{"cores", 2}, {"memory", std::int64_t{1} << 30}}, {{"cpus", "1"}, {"gpu", "0.5"}});
+  profile.executor["gpu"] = {1, "/opt/find", "nvidia.com"};
+  EXPECT_EQ(
+      exact::to_string(profile, profile_id{3}),
+      "Profile: id = 3, executor resources: cores -> name: cores, amount: 2, script: , vendor: ,gpu -> name: gpu, "
+      "amount: 1, script: /opt/find, vendor: nvidia.com,memory -> name: memory, amount: 1024, script: , vendor: , "
+      "task resources: cpus -> name: cpus, amount: 1.0,gpu -> name: gpu, amount: 0.5");
+  EXPECT_EQ(exact::to_string({}, profile_id{1}), "Profile: id = 1, executor resources: , task resources: ");
+}
+
 } // namespace
 } // namespace troupe

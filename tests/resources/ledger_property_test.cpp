@@ -24,6 +24,7 @@ protected:
 
   executor_capacity random_capacity() {
     auto capacity = capacity_with(between(1, 12));
+    capacity.memory = between(0, 6);
     for (const auto* name : {"fpga", "gpu"})
       if (between(0, 3) > 0) {
         capacity.custom[name] = numbered(between(1, 5));
@@ -40,11 +41,19 @@ protected:
     auto profile = profile_of({}, {{"cpus", between(0, 1) == 0 ? "1" : random_amount()}});
     for (const auto* name : {"fpga", "gpu"})
       if (between(0, 1) == 0) profile.task[name] = parsed(random_amount());
+    if (between(0, 2) == 0) profile.task["memory"] = share::whole(between(1, 4));
+    if (between(0, 3) == 0) profile.max_tasks_per_executor = between(1, 3);
+    profile.exclusive = between(0, 5) == 0;
     return profile;
   }
 
   std::mt19937_64 random{GetParam()};
 };
+
+/// Profiles of one kind count as one here: what the ledger knows of them is the id alone.
+profile_id id_of(const resource_profile& profile) {
+  return profile_id{static_cast<std::uint64_t>(1 + 2 * profile.max_tasks_per_executor + (profile.exclusive ? 1 : 0))};
+}
 
 /// An independent book: what is taken, address by address, summed up anew from the live allotments.
 struct book {
@@ -65,15 +74,28 @@ struct book {
     return sum;
   }
   share free(const std::string& resource, const std::string& address) const {
+    if (resource == "memory") return share{share::whole(capacity.memory).units - taken(resource, address).units};
     const auto& pool = capacity.custom.at(resource);
     const share total = pool.addresses.empty() ? share::whole(pool.amount) : share::whole(1);
     return share{total.units - taken(resource, address).units};
   }
   /// Whether a task fits now, by trying every address.
   bool fits_now(const resource_profile& profile) const {
+    const auto is_bounded = profile.max_tasks_per_executor > 0 || profile.exclusive;
+    std::int64_t own = 0;
+    for (const auto& a : live) {
+      const bool same = is_bounded && a.beside.profile == id_of(profile);
+      own += same ? 1 : 0;
+      if (!same && (profile.exclusive || a.beside.exclusive)) return false;
+    }
+    if (profile.max_tasks_per_executor > 0 && own >= profile.max_tasks_per_executor) return false;
     for (const auto& [name, part] : profile.task) {
       if (name == "cpus") {
         if (taken_cpus().units + part.units > share::whole(capacity.cores).units) return false;
+        continue;
+      }
+      if (name == "memory") {
+        if (free(name, "") < part) return false;
         continue;
       }
       if (capacity.custom.count(name) == 0) return false;
@@ -101,9 +123,9 @@ TEST_P(ledger_property, agrees_with_a_brute_force_book) {
         b.live.erase(victim);
       } else {
         const auto profile = random_profile();
-        const auto chosen = l.choose(profile);
+        const auto chosen = l.choose(profile, id_of(profile));
         ASSERT_EQ(chosen.has_value(), b.fits_now(profile)) << to_string(profile);
-        ASSERT_EQ(l.free_slots(profile) > 0, chosen.has_value()) << to_string(profile);
+        ASSERT_EQ(l.free_slots(profile, id_of(profile)) > 0, chosen.has_value()) << to_string(profile);
         if (!chosen) continue;
         ASSERT_TRUE(matches(*chosen, profile)) << to_string(profile);
         ASSERT_TRUE(l.acquire(*chosen));
@@ -117,6 +139,7 @@ TEST_P(ledger_property, agrees_with_a_brute_force_book) {
           ASSERT_GE(l.free_of(name, address).units, 0);
         }
       }
+      ASSERT_EQ(l.free_of("memory", ""), b.free("memory", ""));
       ASSERT_EQ(l.is_idle(), b.live.empty());
     }
   }
@@ -127,18 +150,18 @@ TEST_P(ledger_property, slots_are_as_many_as_can_be_taken) {
     const auto capacity = random_capacity();
     ledger l{capacity};
     const auto profile = random_profile();
-    ASSERT_EQ(l.free_slots(profile), slots_of(capacity, profile).slots) << to_string(profile);
+    ASSERT_EQ(l.free_slots(profile, id_of(profile)), slots_of(capacity, profile).slots) << to_string(profile);
     // Some of it is taken by others.
     for (int i = 0; i < 3; ++i) {
       const auto other = l.choose(random_profile());
       if (!other) continue;
       ASSERT_TRUE(l.acquire(*other));
     }
-    std::int64_t left = l.free_slots(profile);
-    while (const auto chosen = l.choose(profile)) {
+    std::int64_t left = l.free_slots(profile, id_of(profile));
+    while (const auto chosen = l.choose(profile, id_of(profile))) {
       ASSERT_TRUE(l.acquire(*chosen));
       --left;
-      ASSERT_EQ(l.free_slots(profile), left) << to_string(profile);
+      ASSERT_EQ(l.free_slots(profile, id_of(profile)), left) << to_string(profile);
     }
     ASSERT_EQ(left, 0) << to_string(profile);
   }
@@ -149,7 +172,8 @@ TEST_P(ledger_property, giving_back_restores_every_amount) {
     ledger l{random_capacity()};
     std::vector<allotment> live;
     for (int i = 0; i < 20; ++i) {
-      const auto chosen = l.choose(random_profile());
+      const auto profile = random_profile();
+      const auto chosen = l.choose(profile, id_of(profile));
       if (!chosen) continue;
       ASSERT_TRUE(l.acquire(*chosen));
       live.push_back(*chosen);
@@ -167,7 +191,7 @@ TEST_P(ledger_property, a_fraction_takes_the_fullest_address_that_fits) {
       const auto part = parsed(fractions[between(0, fractions.size() - 1)]);
       resource_profile profile;
       profile.task["gpu"] = part;
-      const auto chosen = l.choose(profile);
+      const auto chosen = l.choose(profile, id_of(profile));
       if (!chosen) continue;
       const auto& address = chosen->resources.at("gpu").front().address;
       for (int other = 0; other < 5; ++other) {

@@ -158,10 +158,31 @@ TEST(profile_rules, alternatives_are_other_profiles_without_alternatives) {
   EXPECT_EQ(built.alternatives, std::vector<resource_profile>{wide});
 }
 
+TEST(profile_builder, says_how_tasks_share_their_executor) {
+  const auto profile = resource_profile_builder{}
+                           .require(task_resource_requests{}.memory("512m").cpus("0.5"))
+                           .max_tasks_per_executor(2)
+                           .exclusive()
+                           .build();
+  EXPECT_EQ(profile.task_amount("memory"), share::whole(512 * mib));
+  EXPECT_EQ(profile.max_tasks_per_executor, 2);
+  EXPECT_TRUE(profile.exclusive);
+  EXPECT_TRUE(profile.is_task_only());
+  EXPECT_EQ(resource_profile_builder{}.require(task_resource_requests{}.resource("memory", "2")).build().task,
+            resource_profile_builder{}.require(task_resource_requests{}.memory("2m")).build().task)
+      << "a bare number counts MiB, under either name";
+  const auto nothing = resource_profile_builder{}.max_tasks_per_executor(0).try_build();
+  ASSERT_FALSE(nothing);
+  EXPECT_THAT(nothing.error().message, HasSubstr("max_tasks_per_executor 0 must be more than zero"));
+  const auto bad = resource_profile_builder{}.require(task_resource_requests{}.memory("much")).try_build();
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().message, HasSubstr("task resource memory: "));
+}
+
 TEST(profile_rules, names_of_the_other_half_are_refused) {
   EXPECT_THAT(fault_of(profile_of({{"cpus", 2}}, {})), HasSubstr("write cores"));
   EXPECT_THAT(fault_of(profile_of({{"cores", 2}}, {{"cores", "1"}})), HasSubstr("task resource cores"));
-  EXPECT_THAT(fault_of(profile_of({{"memory", gib}}, {{"memory", "1"}})), HasSubstr("task resource memory"));
+  EXPECT_THAT(fault_of(profile_of({{"offHeap", gib}}, {{"offHeap", "1"}})), HasSubstr("task resource offHeap"));
 }
 
 TEST(profile_rules, hostile_texts_are_refused) {

@@ -160,9 +160,13 @@ allocation_policy::options simulator::make_policy() {
 
 job_builder simulator::make_job() {
   job_builder job{"random"};
-  const auto half_gpu = make_profile({{"gpu", 1}}, {{"gpu", "0.5"}});
-  const auto wide = make_profile({{"cores", 2}}, {{"cpus", "2"}});
-  const auto light = make_profile({}, {{"cpus", "0.5"}});
+  auto half_gpu = make_profile({{"gpu", 1}}, {{"gpu", "0.5"}});
+  if (dice_.once_in(4)) half_gpu.max_tasks_per_executor = 1;
+  auto wide = make_profile({{"cores", 2}}, {{"cpus", "2"}});
+  wide.exclusive = dice_.once_in(4);
+  auto light = make_profile({}, {{"cpus", "0.5"}});
+  if (dice_.once_in(4)) light.max_tasks_per_executor = dice_.between(1, 2);
+  light.exclusive = dice_.once_in(6);
   job.profile(half_gpu).profile(wide).profile(light);
   const auto profiles = matching_ == profile_matching::exact ? 2u : 3u; // of equal executor halves one is asked for
   job.max_failures(static_cast<std::uint32_t>(dice_.between(2, 5)));

@@ -675,6 +675,27 @@ TEST_F(command_line, a_cpp_program_is_an_executor_of_its_own_stages_where_a_file
   EXPECT_TRUE(plain->wait().has_value()) << plain->output();
 }
 
+TEST_F(command_line, a_command_that_takes_more_memory_than_its_task_may_fails) {
+  const auto greedy = [&](const std::string& profile) {
+    return written("greedy.yaml", "name: greedy\nprofiles:\n  small: {task: {memory: 48m}}\nstages:\n"
+                                  "  eat: {" +
+                                      profile +
+                                      "run: [sh, -c, 'echo $TROUPE_MEMORY >&2; cat /dev/zero | tail -c "
+                                      "100000m']}\n");
+  };
+  for (const std::string master : {"local[2]", "local-cluster[1,2,2g]"}) {
+    const auto failed =
+        run({"run", greedy("profile: small, "), "--master=" + master, "--conf", "troupe.task.max-failures=1"});
+    EXPECT_EQ(failed.code, 1) << failed.output;
+    EXPECT_THAT(failed.output, AllOf(ContainsRegex("took more memory than its task may: [0-9]+[mg] of 48m"),
+                                     HasSubstr("\n50331648\n")));
+  }
+  const auto by_default =
+      run({"run", greedy(""), "--conf", "troupe.task.max-failures=1", "--conf", "troupe.task.memory=32m"});
+  EXPECT_EQ(by_default.code, 1) << by_default.output;
+  EXPECT_THAT(by_default.output, ContainsRegex("took more memory than its task may: [0-9]+[mg] of 32m"));
+}
+
 TEST_F(command_line, profiles_and_settings_can_be_looked_at) {
   const auto check = run({"profile", "check", config("gpu.yaml")});
   EXPECT_EQ(check.code, 0) << check.output;
@@ -687,6 +708,38 @@ TEST_F(command_line, profiles_and_settings_can_be_looked_at) {
                     HasSubstr("2 slots per executor"), HasSubstr("8g of 40g gpu-memory stay idle")));
   EXPECT_THAT(run({"profile", "check", sizes, "--conf", "troupe.executor.min-memory-overhead=384m"}).printed,
               HasSubstr("memoryOverhead 384m"));
+  const auto choices =
+      written("choices.yaml", "profiles:\n"
+                              "  gpu: {executor: {cores: 4, memory: 4g, resource: {gpu: {amount: 1}}},\n"
+                              "        task: {resource: {gpu: {amount: 1}}}, alternatives: [wide]}\n"
+                              "  wide: {executor: {cores: 16, memory: 4g}, task: {cpus: 8, memory: 2g},\n"
+                              "         max-tasks-per-executor: 1, exclusive: true}\n");
+  const auto both = run({"profile", "check", choices});
+  EXPECT_EQ(both.code, 0) << both.output;
+  EXPECT_THAT(
+      both.printed,
+      HasSubstr("gpu: executor: cores 4, memory 4g, gpu 1; task: cpus 1, gpu 1\n"
+                "  1 slot per executor, limited by gpu\n"
+                "  3 of 4 cores stay idle while every slot runs a task\n"
+                "  advice: one task's gpu 1 allows 1 slot: let the executor have less of cores, or the task "
+                "take more of it, or less of gpu\n"
+                "  else executor: cores 16, memory 4g; task: cpus 8, memory 2g; at most 1 task per executor; "
+                "exclusive\n"
+                "    1 slot per executor, limited by max-tasks-per-executor\n"
+                "    8 of 16 cores stay idle while every slot runs a task\n"
+                "    2g of 4g memory stay idle while every slot runs a task\n"
+                "    advice: the profile's own max-tasks-per-executor allows 1 slot: let the executor have less "
+                "of cores and memory, or raise it\n"));
+  EXPECT_THAT(run({"profile", "check", choices, "--json"}).printed,
+              AllOf(HasSubstr(R"("alternatives": [)"), HasSubstr(R"("limited-by": "max-tasks-per-executor")")));
+  const auto exact = run({"profile", "check", choices, "--conf", "troupe.scheduler.profile-matching=exact", "--conf",
+                          "troupe.executor.cores=1"});
+  EXPECT_EQ(exact.code, 0) << exact.output;
+  EXPECT_THAT(exact.printed, HasSubstr("The configuration of cores (exec = 4 task = 1, runnable tasks = 4) leaves some "
+                                       "of it unused due to resource gpu"));
+  const auto refused = run({"profile", "check", choices, "--conf", "troupe.scheduler.support-matrix=spark"});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("ResourceProfiles are only supported on YARN and Kubernetes"));
   const auto show =
       run({"config", "show", "--config-file=" + config("driver.yaml"), "--conf", "troupe.executor.cores=3"});
   EXPECT_EQ(show.code, 0) << show.output;

@@ -148,6 +148,110 @@ TEST(alternatives, stand_in_for_what_can_never_be_had) {
   }
 }
 
+std::int64_t meet_first(const std::string& directory, std::int64_t n) {
+  arrive(directory, "first");
+  return n;
+}
+std::int64_t meet_second(const std::string& directory, std::int64_t n) {
+  arrive(directory, "second");
+  return n;
+}
+
+/// Executors of two cores, one task each.
+resource_profile_builder two_cores() {
+  resource_profile_builder builder;
+  return builder.require(executor_resource_requests{}.cores(2).memory("64m")).require(task_resource_requests{}.cpus(1));
+}
+
+TEST(tenancy, so_many_tasks_of_a_profile_run_on_an_executor) {
+  for (const bool bounded : {false, true}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = "local-cluster[2,2,1g]"}};
+    auto session = cluster.make_session();
+    const auto profile = bounded ? two_cores().max_tasks_per_executor(1).build() : two_cores().build();
+    background<std::vector<std::int64_t>> job{cluster, [&] {
+                                                return session.range(0, 2, 2)
+                                                    .map(with(meeting.directory()), fn<meet_first>)
+                                                    .with_resources(profile)
+                                                    .collect();
+                                              }};
+    meeting.await("first", 2);
+    EXPECT_EQ(cluster.executors().size(), bounded ? 2u : 1u);
+    meeting.open("first");
+    EXPECT_EQ(job.get().size(), 2u);
+    cluster.check_clean();
+  }
+}
+
+TEST(tenancy, beside_an_exclusive_task_nothing_else_runs) {
+  for (const bool exclusive : {false, true}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = "local-cluster[2,2,1g]"}};
+    auto session = cluster.make_session();
+    const auto first = exclusive ? two_cores().exclusive().build() : two_cores().build();
+    const auto run = [&](auto dataset, const resource_profile& profile) {
+      return dataset.with_resources(profile).collect();
+    };
+    background<std::vector<std::int64_t>> alone{
+        cluster, [&] { return run(session.range(0, 1, 1).map(with(meeting.directory()), fn<meet_first>), first); }};
+    const auto process = meeting.await("first").front();
+    executor_id holder;
+    for (const auto& e : cluster.executors())
+      if (static_cast<pid_t>(e.status.info.pid) == process) holder = e.status.info.executor;
+    auto other_session = cluster.make_session();
+    background<std::vector<std::int64_t>> others{
+        cluster, [&] {
+          return run(other_session.range(0, 3, 3).map(with(meeting.directory()), fn<meet_second>), two_cores().build());
+        }};
+    meeting.await("second", exclusive ? 2 : 3);
+    meeting.open("second");
+    EXPECT_EQ(others.get().size(), 3u) << "they need not wait for it";
+    bool beside = false;
+    for (const auto& p : other_session.last_placements()) beside = beside || p.executor == holder;
+    EXPECT_EQ(beside, !exclusive);
+    meeting.open("first");
+    EXPECT_EQ(alone.get().size(), 1u);
+    cluster.check_clean();
+  }
+}
+
+TEST(executors, have_the_cores_of_one_task_unless_told_otherwise) {
+  for (const auto* master : {"local[4]", "local-cluster[2,2,2g]"}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = master, .conf = {"troupe.task.cpus=2"}}};
+    auto session = cluster.make_session();
+    background<std::vector<std::int64_t>> job{
+        cluster, [&] { return session.range(0, 3, 3).map(with(meeting.directory()), fn<meet_first>).collect(); }};
+    meeting.await("first", 2);
+    EXPECT_EQ(meeting.arrivals("first").size(), 2u) << "four cores, two for each";
+    EXPECT_EQ(cluster.executors().size(), 2u);
+    for (const auto& e : cluster.executors()) EXPECT_EQ(e.status.info.capacity.cores, 2);
+    meeting.open("first");
+    EXPECT_EQ(job.get().size(), 3u);
+    cluster.check_clean();
+  }
+}
+
+TEST(executors, that_are_idle_give_their_room_at_once_to_a_profile_that_waits_for_it) {
+  const auto wide = resource_profile_builder{}
+                        .require(executor_resource_requests{}.cores(4).memory("64m"))
+                        .require(task_resource_requests{}.cpus(4))
+                        .build();
+  const auto half_gpu = resource_profile_builder{}.require(task_resource_requests{}.resource("gpu", "0.5")).build();
+  for (const auto* master : {"local[4]", "local-cluster[1,4,4g]"}) {
+    test_cluster cluster{
+        {.master = master,
+         .fake_gpus = 1,
+         .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h", "troupe.executor.resource.gpu.amount=1",
+                  "troupe.scheduler.infeasible-timeout=20s"}}};
+    auto session = cluster.make_session();
+    EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "a task-only profile";
+    EXPECT_EQ(session.range(0, 8, 4).with_resources(wide).count(), 8u) << "all four cores";
+    EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "and back";
+    cluster.check_clean();
+  }
+}
+
 TEST(support_matrix, refuses_what_spark_refuses_on_a_master) {
   const auto profile = resource_profile_builder{}.require(task_resource_requests{}.cpus(1)).build();
   for (const auto* matrix : {"all", "spark"}) {

@@ -1,0 +1,37 @@
+#pragma once
+
+/// Keeps a command within its memory where the system does not do it: by looking again and again.
+
+#include <cstdint>
+#include <optional>
+#include <sys/types.h>
+
+#include <troupe/runtime/time.hpp>
+
+namespace troupe {
+
+/// How often a command with a limit is looked at. What it takes and gives back in between goes unseen.
+inline constexpr duration memory_watch_interval = std::chrono::milliseconds{20};
+
+/// Memory that processes hold for themselves: without the files that they map, and with a part of what several of them
+/// share that makes the sum right. Bytes; 0 for processes that have ended.
+std::uint64_t private_memory_of(pid_t pid);
+
+/// Looks at a process and its descendants. What has left its parents (a daemon) is not seen. One thread.
+class memory_watch {
+public:
+  /// @param limit bytes, of all of them together
+  memory_watch(pid_t main, std::uint64_t limit) : main_(main), limit_(limit) {}
+
+  /// @returns what they hold together, where that is above the limit
+  std::optional<std::uint64_t> exceeded();
+  /// The most that was ever seen, bytes.
+  std::uint64_t peak() const noexcept { return peak_; }
+
+private:
+  pid_t main_;
+  std::uint64_t limit_;
+  std::uint64_t peak_ = 0;
+};
+
+} // namespace troupe
