@@ -44,6 +44,10 @@ inline int make_like_v2(const char* path, mode_t mode) {
 }
 /// Files do not keep a group, groups below do.
 inline int remove_like_v2(const char* path) {
+  if (!std::filesystem::exists(path)) {
+    errno = ENOENT;
+    return -1;
+  }
   for (const auto& entry : std::filesystem::directory_iterator{path})
     if (entry.is_directory()) {
       errno = EBUSY;

@@ -9,13 +9,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/execution/cgroup_find.hpp>
 #include <troupe/runtime/execution/cpu_affinity.hpp>
+#include <troupe/runtime/execution/process_limits.hpp>
 #include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/program_process.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
@@ -244,7 +246,8 @@ TEST(groups_of_a_session, that_was_killed_are_gone_at_the_next_start) {
   NEEDS_GROUPS(memory);
   const testing::temporary_directory folder;
   const auto job = folder.path() + "/job.yaml";
-  std::ofstream{job} << "stages:\n  nap: {run: [sh, -c, '>" << folder.path() << "/arrived; exec sleep 1000']}\n";
+  std::ofstream{job} << "name: nap\nstages:\n  nap: {run: [sh, -c, '>" << folder.path()
+                     << "/arrived; exec sleep 1000']}\n";
   const std::vector<std::string> words{TROUPE_PROGRAM,
                                        "run",
                                        job,
@@ -268,7 +271,7 @@ TEST(groups_of_a_session, that_was_killed_are_gone_at_the_next_start) {
     driver.wait();
   }
   const auto next = folder.path() + "/next.yaml";
-  std::ofstream{next} << "stages:\n  nothing: {run: [sh, -c, exit]}\n";
+  std::ofstream{next} << "name: next\nstages:\n  nothing: {run: [sh, -c, exit]}\n";
   program_process again{
       {TROUPE_PROGRAM, "run", next, "--master=local[1]", "--conf", "troupe.run-directory=" + folder.path() + "/run"}};
   EXPECT_EQ(again.wait(), 0) << again.output();
