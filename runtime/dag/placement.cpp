@@ -177,6 +177,7 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
       install.buckets = stage.spec->buckets;
       install.program = stage.program;
       install.inputs = stage.inputs;
+      install.task_timeout = stage.spec->task_timeout;
       orders.installs.push_back(std::move(install));
       record.installed[stage.id] = stage.attempt;
       find_job(stage.job)->touched.insert(record.info.executor);

@@ -377,6 +377,21 @@ TEST_F(job_files, are_loaded_with_their_own_directory) {
   EXPECT_THAT(message_of(load_job((directory_ / "none.yaml").string(), 4)), HasSubstr("cannot open"));
 }
 
+TEST(job_file, stages_may_have_time_outs) {
+  const auto job = good("name: x\nstages:\n  a: {run: [true], timeout: 5min, task-timeout: 10s}\n  b: {run: [true]}\n"
+                        "  c: {run: [true], timeout: never}\n");
+  EXPECT_EQ(job.stages[0].timeout, std::chrono::minutes{5});
+  EXPECT_EQ(job.stages[0].task_timeout, std::chrono::seconds{10});
+  EXPECT_EQ(job.stages[1].timeout, never);
+  auto filled = job;
+  set_timeouts(filled, std::chrono::hours{1}, never);
+  EXPECT_EQ(filled.stages[0].timeout, std::chrono::minutes{5}) << "its own counts";
+  EXPECT_EQ(filled.stages[1].timeout, std::chrono::hours{1});
+  EXPECT_EQ(filled.stages[1].task_timeout, never);
+  EXPECT_THAT(message_of(job_of("name: x\nstages: {a: {run: [true], timeout: 5}}\n")),
+              HasSubstr("x.yaml:2: stage a: timeout = 5: must be a time such as 500ms, 10s or 5min"));
+}
+
 TEST(job_file, may_name_the_pool_of_the_job) {
   EXPECT_EQ(good("name: x\npool: etl\nstages: {a: {run: [true]}}\n").pool, "etl");
   EXPECT_EQ(good("name: x\nstages: {a: {run: [true]}}\n").pool, "") << "whoever submits it says which";

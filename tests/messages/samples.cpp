@@ -128,6 +128,8 @@ job_spec full_job() {
   map.program = native_program{"b:1f", {{11, any_bytes}, {12, ""}}};
   map.arguments = std::make_shared<const packed_column>(column({"a", "", any_bytes}));
   map.keep_results = false;
+  map.timeout = std::chrono::seconds{5};
+  map.task_timeout = std::chrono::nanoseconds{7};
   stage_spec reduce;
   reduce.name = "count";
   reduce.tasks = 2;

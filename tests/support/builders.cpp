@@ -148,6 +148,11 @@ job_builder& job_builder::with(std::uint32_t profile) {
   return *this;
 }
 
+job_builder& job_builder::timeout(duration t) {
+  last().timeout = t;
+  return *this;
+}
+
 job_builder& job_builder::buckets(std::uint32_t n) {
   last().buckets = n;
   return *this;

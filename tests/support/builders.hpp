@@ -60,6 +60,8 @@ public:
   job_builder& stage(std::string name, std::uint32_t tasks);
   job_builder& with(std::uint32_t profile);
   job_builder& in_pool(std::string name);
+  /// Of the last stage.
+  job_builder& timeout(duration t);
   job_builder& buckets(std::uint32_t n);
   job_builder& after(std::uint32_t parent, dependency_kind kind = dependency_kind::all);
   job_builder& reads(std::uint32_t parent) { return after(parent, dependency_kind::shuffle); }
