@@ -35,9 +35,9 @@ public:
     std::uint64_t max_inline_result = 1 << 20;
     duration driver_timeout = std::chrono::seconds{3};
     duration shutdown_grace = std::chrono::seconds{1};
-    duration kill_grace = std::chrono::milliseconds{500}; ///< of commands
-    std::shared_ptr<local_blocks> local;                  ///< where executors of this process find each other's blocks
-    std::shared_ptr<block_client> fetcher;                ///< reads shuffles
+    duration kill_grace = std::chrono::seconds{10}; ///< of attempts that are cancelled
+    std::shared_ptr<local_blocks> local;            ///< where executors of this process find each other's blocks
+    std::shared_ptr<block_client> fetcher;          ///< reads shuffles
     logger_source loggers = silent_loggers();
   };
   /// `system` outlives it.

@@ -300,12 +300,29 @@ static void read(const pb::OutcomeBatch& in, std::shared_ptr<const outcome_batch
   out = std::move(batch);
 }
 
+static void write(const overdue_attempt& in, pb::OverdueAttempt& out, const place& at) {
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_lease(in.lease.value);
+  out.set_job(in.job.value);
+  out.set_stage_name(at.name("stage_name", in.stage_name));
+  out.set_waited_nanoseconds(in.waited_nanoseconds);
+}
+
+static void read(const pb::OverdueAttempt& in, overdue_attempt& out, const place& at) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.lease.value = in.lease();
+  out.job.value = in.job();
+  out.stage_name = at.name("stage_name", in.stage_name());
+  out.waited_nanoseconds = in.waited_nanoseconds();
+}
+
 static void write(const executor_report& in, pb::ExecutorReport& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);
   out.set_orders_seen(in.orders_seen);
   write_list(in.refusals, *out.mutable_refusals(), at, "refusals");
   write_list(in.outcomes, *out.mutable_outcomes(), at, "outcomes");
+  write_list(in.overdue, *out.mutable_overdue(), at, "overdue");
 }
 
 static void read(const pb::ExecutorReport& in, executor_report& out, const place& at) {
@@ -314,6 +331,7 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
   out.orders_seen = in.orders_seen();
   read_list(in.refusals(), out.refusals, at, "refusals");
   read_list(in.outcomes(), out.outcomes, at, "outcomes");
+  read_list(in.overdue(), out.overdue, at, "overdue");
 }
 
 } // namespace troupe::wire

@@ -88,17 +88,6 @@ void dag_scheduler::admit(time_point now, effects::list& out) {
   }
 }
 
-bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_point now, effects::list& out) {
-  if (ended_.contains(id)) return true;
-  auto* job = find_job(id);
-  if (!job) return false;
-  if (!job->finished()) {
-    end(*job, job_state::cancelled, make_error(ec::cancelled, reason), now, out);
-    schedule(now, out);
-  }
-  return true;
-}
-
 void dag_scheduler::on_results_released(job_id id, time_point now, effects::list& out) {
   const auto it = ended_.find(id);
   if (it == ended_.end() || it->second.held.empty()) return;
@@ -187,6 +176,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   idle_.erase(id);
   drop_claims(e);
   pool_.remove(e);
+  std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   std::erase(dirty_, e);
   for (auto& [job, why] : failed)
     if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);

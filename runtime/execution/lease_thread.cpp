@@ -159,6 +159,25 @@ void lease_thread::append_running(std::vector<running_attempt>& to) const {
   to.push_back({b.stage, b.partition(next_ - 1), b.attempt(next_ - 1), b.lease});
 }
 
+void lease_thread::append_overdue(time_point now, duration grace, std::vector<overdue_attempt>& to) {
+  const std::lock_guard lock{mutex_};
+  if (!running_ || stopping_ || overdue_told_ || !cancelled_.load(std::memory_order_relaxed)) return;
+  const auto version = current_.stage->version();
+  if (version->command) return; // it is killed after the same time
+  if (!asked_) asked_ = now;
+  const auto waited = now - *asked_;
+  if (waited < grace) return;
+  overdue_told_ = true;
+  const auto& b = *current_.batch;
+  to.push_back({b.stage, b.partition(next_ - 1), b.attempt(next_ - 1), b.lease, version->install.job,
+                version->install.name, static_cast<std::uint64_t>(waited.count())});
+}
+
+bool lease_thread::runs_native() const {
+  const std::lock_guard lock{mutex_};
+  return running_ && !current_.stage->version()->command;
+}
+
 void lease_thread::cancel_running() {
   cancelled_.store(true, std::memory_order_relaxed);
   if (stop_command_) stop_command_->request();
@@ -210,6 +229,8 @@ void lease_thread::run_next_batch(guard& lock) {
     --queued_;
     running_ = true;
     cancelled_.store(false, std::memory_order_relaxed);
+    asked_.reset();
+    overdue_told_ = false;
     if (version->command) stop_command_->clear();
     lock.unlock();
     auto end = run_task(*version, context, batch, i);

@@ -54,6 +54,8 @@ struct lease_record {
 
   /// Adds the tasks of a batch.
   void add(const task_batch& batch);
+  /// Whether this attempt has not ended.
+  bool holds(stage_id stage, partition_index partition, attempt_number attempt) const;
   /// Forgets one attempt. @returns false when it was not there.
   bool remove(stage_id stage, partition_index partition, attempt_number attempt);
 };

@@ -87,6 +87,19 @@ struct refusal {
   bool operator==(const refusal&) const = default;
 };
 
+/// An attempt of a native task that was asked to end and has not ended within the kill grace. Said once of each.
+struct overdue_attempt {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  lease_id lease;
+  job_id job;
+  std::string stage_name;
+  std::uint64_t waited_nanoseconds = 0; ///< since it was asked to end
+
+  bool operator==(const overdue_attempt&) const = default;
+};
+
 /// Everything that an executor has to say at one moment.
 struct executor_report {
   executor_id executor;
@@ -94,6 +107,7 @@ struct executor_report {
   std::uint64_t orders_seen = 0; ///< sequence of the last orders applied
   std::vector<refusal> refusals;
   std::vector<std::shared_ptr<const outcome_batch>> outcomes;
+  std::vector<overdue_attempt> overdue;
 
   bool operator==(const executor_report& other) const;
 };

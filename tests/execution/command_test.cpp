@@ -428,6 +428,35 @@ TEST_F(command_test, shutdown_ends_running_commands) {
   EXPECT_EQ(log.tasks(), 0u);
 }
 
+TEST_F(command_test, a_command_is_never_overdue_since_it_is_killed) {
+  auto options = command_options();
+  options.kill_grace = deadline;
+  start(options);
+  auto& r = begin({"sh", "-c",
+                   "trap 'touch asked; while [ ! -e go ]; do sleep 0.02; done; exit' TERM; echo $$ > main; "
+                   "while :; do sleep 0.02; done"});
+  r.run(one({}));
+  wait_for_pid(attempts + "/1.0.0/main");
+  r.kill({{1}, 0, 0});
+  ASSERT_TRUE(eventually([&] { return fs::exists(attempts + "/1.0.0/asked"); }));
+  EXPECT_TRUE(r.overdue({}).empty());
+  EXPECT_TRUE(r.overdue(time_point{std::chrono::hours{1}}).empty());
+  std::ofstream{attempts + "/1.0.0/go"};
+  EXPECT_EQ(only_outcome()->status(0), task_status::killed);
+}
+
+TEST_F(command_test, shutdown_waits_for_commands_as_long_as_they_may_take_to_end) {
+  auto options = command_options();
+  options.kill_grace = deadline;
+  start(options);
+  auto& r =
+      begin({"sh", "-c", "trap 'sleep 0.5; echo bye > bye; exit' TERM; echo $$ > main; while :; do sleep 0.02; done"});
+  r.run(one({}));
+  wait_for_pid(attempts + "/1.0.0/main");
+  EXPECT_TRUE(r.shutdown(std::chrono::milliseconds{1}));
+  EXPECT_EQ(content_of(attempts + "/1.0.0/bye"), "bye\n");
+}
+
 TEST_F(command_test, a_thousand_commands_leave_nothing) {
   auto& r = begin({"true"}, 1000);
   for (std::uint64_t lease = 2; lease <= 4; ++lease) r.open_lease(grant(lease));

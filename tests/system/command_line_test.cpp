@@ -425,6 +425,51 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   EXPECT_EQ(run({"cluster", "status"}).code, 4);
 }
 
+TEST_F(command_line, groups_and_stages_are_cancelled_by_name_and_number) {
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
+  // Of one core each, so that both run at once.
+  const auto nap = [&](const std::string& name, const std::string& head) {
+    return written(name + ".yaml", "name: " + name + "\n" + head +
+                                       "profiles: {small: {executor: {cores: 1, memory: 256m}, task: {cpus: 1}}}\n"
+                                       "stages:\n  first: {profile: small, run: [\"true\"]}\n"
+                                       "  nap: {profile: small, after: {first: all}, run: [sh, -c, '>" +
+                                       directory() + "/" + name + "; exec sleep 1000']}\n");
+  };
+  auto grouped = started({"run", nap("grouped", "group: nightly\n")});
+  ASSERT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/grouped"); })) << grouped->output();
+  auto alone = started({"run", nap("alone", "")});
+  ASSERT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/alone"); })) << alone->output();
+  EXPECT_THAT(run({"jobs"}).printed,
+              AllOf(ContainsRegex("1 +running.* grouped +nightly\n"), ContainsRegex(" alone\n")));
+  EXPECT_EQ(found_in(run({"jobs", "--json"}).printed, R"re("group": "([^"]+)")re"), "nightly");
+
+  const auto unknown = run({"cancel", "--group", "weekly"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.output, HasSubstr("there is no job of group 'weekly'"));
+  const auto group = run({"cancel", "--group", "nightly"});
+  EXPECT_EQ(group.code, 0) << group.output;
+  EXPECT_EQ(group.printed, "job 1 is cancelled\n");
+  EXPECT_EQ(end_of(*grouped).code, 1);
+  EXPECT_THAT(run({"cancel", "--group", "nightly"}).printed, HasSubstr("had ended already"));
+
+  EXPECT_THAT(run({"cancel", "2", "--stage", "0"}).printed, HasSubstr("stage 0 (first) was complete already"));
+  EXPECT_THAT(run({"cancel", "2", "--stage", "2"}).output, HasSubstr("job 2 has no stage 2"));
+  EXPECT_EQ(run({"cancel", "2", "--stage", "first"}).code, 2);
+  EXPECT_THAT(run({"jobs"}).printed, ContainsRegex("2 +running")) << "none of these has ended it";
+  const auto stage = run({"cancel", "2", "--stage", "1"});
+  EXPECT_EQ(stage.printed, "stage 1 (nap) is cancelled, so job 2 has failed\n") << stage.output;
+  const auto end = end_of(*alone);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.output, HasSubstr("stage 1 (nap) was cancelled"));
+  EXPECT_THAT(run({"jobs"}).printed, ContainsRegex("2 +failed"));
+  EXPECT_THAT(run({"cancel", "2", "--stage", "1"}).printed, HasSubstr("ended already: failed"));
+
+  EXPECT_EQ(run({"cancel"}).code, 2);
+  EXPECT_EQ(run({"cancel", "1", "--group", "nightly"}).code, 2);
+  EXPECT_EQ(run({"cancel", "--group", "nightly", "--stage", "1"}).code, 2);
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+}
+
 TEST_F(command_line, a_driver_that_is_stopped_is_waited_for_until_the_request_time_out_is_over) {
   ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
   const auto status = run({"cluster", "status", "--json"}).printed;
