@@ -8,12 +8,12 @@
 namespace troupe::commands {
 namespace {
 
-constexpr const char* reason = "cancelled by `troupe cancel`";
+constexpr const char* asked = "asked for by `troupe cancel`";
 
 bool is_open(const job_progress& job) { return job.state == job_state::accepted || job.state == job_state::running; }
 
 int cancel_group(application& app, const cluster_flags& flags, const std::string& group) {
-  const auto ended = app.jobs()->cancel_group(group, reason);
+  const auto ended = app.jobs()->cancel_group(group, asked);
   if (!ended) return complain(ended.error());
   if (flags.json) {
     auto jobs = nlohmann::ordered_json::array();
@@ -29,7 +29,8 @@ int cancel_group(application& app, const cluster_flags& flags, const std::string
 int cancel_job(application& app, const cluster_flags& flags, const job_progress& job) {
   const bool open = is_open(job);
   if (open)
-    if (const auto ended = app.jobs()->cancel(job.job, reason); !ended) return complain(ended.error());
+    if (const auto ended = app.jobs()->cancel(job.job, "cancelled by `troupe cancel`"); !ended)
+      return complain(ended.error());
   if (flags.json)
     print_json({{"job", job.job.value}, {"cancelled", open}});
   else if (open)
@@ -41,7 +42,7 @@ int cancel_job(application& app, const cluster_flags& flags, const job_progress&
 
 int cancel_stage(application& app, const cluster_flags& flags, const job_progress& job, std::uint32_t index) {
   // Asked also where there is nothing to do: the driver knows which stages there are.
-  if (const auto ended = app.jobs()->cancel_stage(job.job, index, reason); !ended) return complain(ended.error());
+  if (const auto ended = app.jobs()->cancel_stage(job.job, index, asked); !ended) return complain(ended.error());
   const auto& stage = job.stages.at(index);
   const bool open = is_open(job) && stage.state != stage_state::complete;
   if (flags.json)

@@ -21,7 +21,7 @@ std::shared_ptr<session_core> session_core::in_group(std::string group) const {
 }
 
 std::size_t session_core::cancel_group(std::string_view group) {
-  const auto ended = client_->cancel_group(group, "its group was cancelled by the program");
+  const auto ended = client_->cancel_group(group, "asked for by the program");
   if (!ended) throw job_error(ended.error());
   return ended->size();
 }

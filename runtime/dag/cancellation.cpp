@@ -7,6 +7,14 @@
 
 namespace troupe {
 
+namespace {
+
+error was_cancelled(const std::string& what, const std::string& reason) {
+  return make_error(ec::cancelled, what + " was cancelled" + (reason.empty() ? "" : ": " + reason));
+}
+
+} // namespace
+
 bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_point now, effects::list& out) {
   if (ended_.contains(id)) return true;
   auto* job = find_job(id);
@@ -31,10 +39,7 @@ result<void> dag_scheduler::on_stage_cancelled(job_id id, std::uint32_t index, c
   if (!job || job->finished()) return {};
   const auto& stage = job->stages[index];
   if (stage.state == stage_state::complete) return {};
-  fail(*job,
-       make_error(ec::cancelled, "stage " + std::to_string(index) + " (" + stage.spec->name + ") was cancelled" +
-                                     (reason.empty() ? "" : ": " + reason)),
-       now, out);
+  fail(*job, was_cancelled("stage " + std::to_string(index) + " (" + stage.spec->name + ")", reason), now, out);
   schedule(now, out);
   return {};
 }
@@ -51,7 +56,8 @@ result<std::vector<job_id>> dag_scheduler::on_group_cancelled(const std::string&
     return make_error(ec::not_found, group.empty() ? "the name of the group is empty"
                                                    : "there is no job of group '" + group +
                                                          "': `troupe jobs` shows the groups of those that are known");
-  for (const auto id : open) end(*find_job(id), job_state::cancelled, make_error(ec::cancelled, reason), now, out);
+  for (const auto id : open)
+    end(*find_job(id), job_state::cancelled, was_cancelled("its group " + group, reason), now, out);
   if (!open.empty()) schedule(now, out);
   return open;
 }

@@ -32,7 +32,7 @@ TEST(job_groups, cancelling_one_ends_its_jobs_and_no_others) {
   for (const auto job : {running, waiting}) {
     EXPECT_EQ(h.progress(job).state, job_state::cancelled);
     EXPECT_EQ(h.progress(job).group, "nightly");
-    EXPECT_EQ(h.end_of(job)->failure, make_error(ec::cancelled, "by request"));
+    EXPECT_EQ(h.end_of(job)->failure, make_error(ec::cancelled, "its group nightly was cancelled: by request"));
   }
   EXPECT_EQ(h.progress(done).state, job_state::succeeded);
   h.drain();

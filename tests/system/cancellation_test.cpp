@@ -186,7 +186,7 @@ TEST_P(cancelled_things, a_group_takes_its_jobs_along_and_no_others) {
   EXPECT_EQ(session.cancel_group("red"), 1u);
   const auto why = red->get();
   EXPECT_EQ(why.code, ec::cancelled);
-  EXPECT_THAT(why.message, HasSubstr("its group was cancelled"));
+  EXPECT_THAT(why.message, HasSubstr("its group red was cancelled: asked for by the program"));
   EXPECT_FALSE(blue->is_over());
   meeting.open("blue");
   EXPECT_EQ(blue->get(), error{});
