@@ -351,7 +351,8 @@ void application::impl::stop() {
   if (jobs) jobs->close();
   if (own_driver && driver) shut_down(driver);
   driver = nullptr;
-  if (system && !await_actors(*system, grace)) {
+  // Commands have had their time by now.
+  if (system && !await_actors(*system, opts.effective.get(keys::shutdown_grace) + std::chrono::milliseconds{500})) {
     // A native task that does not end keeps its executor, and a system that goes before its actors takes the process
     // along. What is kept here ends with the process.
     static_cast<void>(system.release());

@@ -125,6 +125,7 @@ static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
   out.set_max_task_failures(in.max_task_failures);
   out.set_pool(at.name("pool", in.pool));
   out.set_on_profile_change(static_cast<pb::ProfileChange>(in.on_profile_change));
+  out.set_group(at.name("group", in.group));
 }
 
 static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
@@ -134,6 +135,7 @@ static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
   out.max_task_failures = in.max_task_failures();
   out.pool = at.name("pool", in.pool());
   out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
+  out.group = at.name("group", in.group());
 }
 
 static void write(const job_submission& in, pb::JobSubmission& out, const place& at) {
@@ -166,8 +168,42 @@ static void read(const pb::CancelJob& in, cancel_job& out, const place& at) {
   out.reason = at.text("reason", in.reason());
 }
 
+static void write(const cancel_stage& in, pb::CancelStage& out, const place& at) {
+  out.set_job(in.job.value);
+  out.set_stage(in.stage);
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::CancelStage& in, cancel_stage& out, const place& at) {
+  out.job.value = in.job();
+  out.stage = in.stage();
+  out.reason = at.text("reason", in.reason());
+}
+
+static void write(const cancel_group& in, pb::CancelGroup& out, const place& at) {
+  out.set_group(at.name("group", in.group));
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::CancelGroup& in, cancel_group& out, const place& at) {
+  out.group = at.name("group", in.group());
+  out.reason = at.text("reason", in.reason());
+}
+
+static void write(const cancelled_jobs& in, pb::CancelledJobs& out, const place&) {
+  for (const auto job : in.jobs) out.add_jobs(job.value);
+}
+
+static void read(const pb::CancelledJobs& in, cancelled_jobs& out, const place& at) {
+  if (!at.fits("jobs", static_cast<std::size_t>(in.jobs_size()))) return;
+  for (const auto job : in.jobs()) out.jobs.push_back(job_id{job});
+}
+
 } // namespace troupe::wire
 
 TROUPE_WIRE_FORM(job_submission, JobSubmission)
 TROUPE_WIRE_FORM(job_accepted, JobAccepted)
 TROUPE_WIRE_FORM(cancel_job, CancelJob)
+TROUPE_WIRE_FORM(cancel_stage, CancelStage)
+TROUPE_WIRE_FORM(cancel_group, CancelGroup)
+TROUPE_WIRE_FORM(cancelled_jobs, CancelledJobs)

@@ -26,8 +26,8 @@ public:
     : file_(document.file), root_(document.root), directory_(directory), find_(find) {}
 
   result<job_spec> read(std::uint32_t max_failures) {
-    if (auto ok =
-            check_fields(file_, root_, "a job file", {"name", "output", "max-failures", "pool", "profiles", "stages"});
+    if (auto ok = check_fields(file_, root_, "a job file",
+                               {"name", "group", "output", "max-failures", "pool", "profiles", "stages"});
         !ok)
       return ok.error();
     job_.max_task_failures = max_failures;
@@ -44,6 +44,11 @@ private:
     auto text = read_text(file_, *name, "name");
     if (!text) return text.error();
     job_.name = std::move(*text);
+    if (const auto* group = root_.find("group")) {
+      auto of = read_text(file_, *group, "group");
+      if (!of) return of.error();
+      job_.group = std::move(*of);
+    }
     output_ = directory_ + "/out";
     if (const auto* output = root_.find("output")) {
       auto path = read_text(file_, *output, "output");

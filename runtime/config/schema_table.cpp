@@ -222,7 +222,10 @@ constexpr setting_schema entries[] = {
     memory(keys::storage_memory_limit, "256m", 0, executor,
            "Memory that an executor's blocks may take; what comes beyond goes to files."),
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
-    time(keys::task_kill_grace, "500ms", 0, all, "Time between SIGTERM and SIGKILL when a command is ended."),
+    time(keys::task_kill_grace, "10s", 0, all,
+         "Time that an attempt has to end when it is cancelled: from SIGTERM to SIGKILL for a command; a task of a "
+         "program "
+         "that has not ended then has its executor replaced (local[N]: its slot is lost until it ends)."),
     count(keys::task_max_failures, "4", 1, 4'095, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),

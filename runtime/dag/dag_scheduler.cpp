@@ -95,17 +95,6 @@ void dag_scheduler::admit(time_point now, effects::list& out) {
   }
 }
 
-bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_point now, effects::list& out) {
-  if (ended_.contains(id)) return true;
-  auto* job = find_job(id);
-  if (!job) return false;
-  if (!job->finished()) {
-    end(*job, job_state::cancelled, make_error(ec::cancelled, reason), now, out);
-    schedule(now, out);
-  }
-  return true;
-}
-
 void dag_scheduler::on_results_released(job_id id, time_point now, effects::list& out) {
   const auto it = ended_.find(id);
   if (it == ended_.end() || it->second.held.empty()) return;
@@ -175,7 +164,8 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         auto& job = *find_job(stage->job);
         hit.insert(job.id);
         const bool blame =
-            stage->state != stage_state::complete && ((lost && first) || attempt >= task_set::free_attempts);
+            stage->state != stage_state::complete && ((lost && first) || attempt >= task_set::free_attempts ||
+                                                      pool_[e].guilty.contains({run.stage, p, attempt}));
         const auto failures = stage->tasks.requeue(p, blame);
         if (blame) {
           ++stage->failures;
@@ -207,6 +197,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   idle_.erase(id);
   drop_claims(e);
   pool_.remove(e);
+  std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   std::erase(dirty_, e);
   for (auto& [job, why] : failed)
     if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);

@@ -61,6 +61,16 @@ public:
   /// Ends a job as cancelled; an ended or unknown one is left alone. What runs of it keeps its leases until the
   /// executors have reported the end of every attempt. @returns whether the job exists.
   bool on_job_cancelled(job_id job, const std::string& reason, time_point now, effects::list& out);
+  /// Ends one stage of a job, `index` being its place there: every attempt of it is killed, and since no other job can
+  /// need it, its own fails, saying which stage was cancelled. A stage that is complete and a job that has ended are
+  /// left alone. This is also how a task set is cancelled: it has no other life than that of its stage.
+  /// ec::not_found: there is no such job or stage.
+  result<void> on_stage_cancelled(job_id job, std::uint32_t index, const std::string& reason, time_point now,
+                                  effects::list& out);
+  /// Ends every unfinished job of the group as cancelled. Jobs that are submitted later are not concerned.
+  /// @returns those that it has ended. ec::not_found: no job that runs or is retained is of this group.
+  result<std::vector<job_id>> on_group_cancelled(const std::string& group, const std::string& reason, time_point now,
+                                                 effects::list& out);
   /// Drops what an ended job still keeps on executors.
   void on_results_released(job_id job, time_point now, effects::list& out);
   /// There is an allocator, perhaps another one: it hears of every shape anew, and of every open question.
@@ -159,6 +169,11 @@ private:
   bool resubmit(time_point now, effects::list& out);
   bool fail_overdue_stages(time_point now, effects::list& out);
 
+  // cancellation.cpp: what is ended on request, and what does not end
+  void on_overdue(executor_index e, const overdue_attempt& a, time_point now, effects::list& out);
+  void forget_overdue(lease_id lease, stage_id stage, partition_index partition, attempt_number attempt);
+  std::string lost_slots(demand_index d) const;
+
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
@@ -237,6 +252,7 @@ private:
   std::vector<lease_id> refill_;                             ///< leases with news in this event
   std::vector<executor_index> dirty_;                        ///< executors with orders in this event
   std::set<executor_id> idle_;                               ///< without a lease
+  std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;
   bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom
   bool load_due_ = false;   ///< something in this event changes what the allocator should do

@@ -173,6 +173,10 @@ result<void> validate(const job_spec& job) {
     return invalid("the name has " + std::to_string(job.name.size()) + " bytes, at most " +
                    std::to_string(max_stage_name_size) + " are allowed");
   if (has_nul(job.name)) return invalid("the name holds a NUL byte");
+  if (job.group.size() > max_stage_name_size)
+    return invalid("the name of its group has " + std::to_string(job.group.size()) + " bytes, at most " +
+                   std::to_string(max_stage_name_size) + " are allowed");
+  if (has_nul(job.group)) return invalid("the name of its group holds a NUL byte");
   if (job.profiles.empty()) return invalid("no profile; entry 0 must be the default one");
   if (job.stages.empty()) return invalid("no stage; a job needs at least one");
   if (job.pool.size() > max_stage_name_size)

@@ -113,7 +113,8 @@ struct job_spec {
   std::vector<stage_spec> stages;         ///< parents before children
   std::uint32_t max_task_failures = 4;    ///< `troupe.task.max-failures`: so many failures of one task fail the job
   profile_change on_profile_change = profile_change::error; ///< where several profiles meet in a stage
-  std::string pool; ///< whose slots its tasks take (`troupe.scheduler.pool`); "": default
+  std::string pool;  ///< whose slots its tasks take (`troupe.scheduler.pool`); "": default
+  std::string group; ///< jobs of one name can be cancelled together; "": of none
 
   bool operator==(const job_spec&) const = default;
 };
@@ -127,7 +128,7 @@ void set_timeouts(job_spec& job, duration stage, duration task);
 
 /// Most tasks that a stage may have.
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;
-/// Longest name of a job or a stage, in bytes.
+/// Longest name of a job, a group of jobs or a stage, in bytes.
 inline constexpr std::size_t max_stage_name_size = 1024;
 /// Largest argument of one task, in bytes: arguments pass through the driver, data should not.
 inline constexpr std::size_t max_argument_size = 16 << 20;

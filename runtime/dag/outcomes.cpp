@@ -27,6 +27,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
   ++pool_[e].reports;
   for (const auto& r : report.refusals) on_refusal(e, r, now, out);
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
+  for (const auto& attempt : report.overdue) on_overdue(e, attempt, now, out);
   schedule(now, out);
 }
 
@@ -94,6 +95,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       continue;
     }
     --record.in_flight;
+    if (!overdue_.empty()) forget_overdue(batch->lease, batch->stage, p, batch->attempt(i));
     if (!job || job->finished()) continue;
     // Before any of them can end the job, whose summary tells of it.
     if (succeeded + failed == 0) stage->measure(*batch);

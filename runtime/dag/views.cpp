@@ -48,6 +48,7 @@ job_progress dag_scheduler::progress_of(const job_run& job, time_point now) cons
   job_progress p;
   p.job = job.id;
   p.name = job.spec->name;
+  p.group = job.spec->group;
   p.state = job.state;
   p.wall_nanoseconds = nanoseconds((job.finished() ? job.ended : now) - job.submitted);
   bool running = false;
@@ -105,7 +106,7 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +
-           (reason ? " or has refused it (" + *reason + ")" : "");
+           (reason ? " or has refused it (" + *reason + ")" : "") + lost_slots(d);
   }
   auto text = prefix + "no executor satisfies its profile";
   for (const auto d : stage.demands) text += (d == stage.demand() ? "" : ", nor its alternative") + lack_of(d);
@@ -154,7 +155,7 @@ bool dag_scheduler::is_idle() const {
   for (const auto& [id, e] : pool_.all())
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
-         unsatisfied_.empty() && asking_.empty() && deadlines_.empty() && pool_.lease_count() == 0;
+         unsatisfied_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -173,6 +174,9 @@ std::optional<std::string> dag_scheduler::fault() const {
       if (stage->preference_of(d) == stage->demands.size()) return "a stage is ready under another demand";
     }
   }
+  for (const auto& [id, a] : overdue_)
+    if (const auto* lease = pool_.find_lease(id); !lease || !lease->holds(a.stage, a.partition, a.attempt))
+      return "an attempt that has ended is still overdue";
   if (held_back_.empty() == resubmit_at_.has_value()) return "the clock of what is held back is wrong";
   for (const auto id : held_back_) {
     const auto it = stages_.find(id);

@@ -25,6 +25,12 @@ void lease_record::add(const task_batch& batch) {
   in_flight += batch.count;
 }
 
+bool lease_record::holds(stage_id stage, partition_index partition, attempt_number attempt) const {
+  return std::any_of(runs.begin(), runs.end(), [&](const task_run& run) {
+    return run.stage == stage && run.attempt == attempt && partition >= run.first && partition - run.first < run.count;
+  });
+}
+
 bool lease_record::remove(stage_id stage, partition_index partition, attempt_number attempt) {
   // Attempts end in the order in which they were handed out unless one is killed, so the first run nearly always fits.
   for (auto it = runs.begin(); it != runs.end(); ++it) {

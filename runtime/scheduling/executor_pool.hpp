@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -58,6 +59,8 @@ struct lease_record {
 
   /// Adds the tasks of a batch.
   void add(const task_batch& batch);
+  /// Whether this attempt has not ended.
+  bool holds(stage_id stage, partition_index partition, attempt_number attempt) const;
   /// Forgets one attempt. @returns false when it was not there.
   bool remove(stage_id stage, partition_index partition, attempt_number attempt);
 };
@@ -82,7 +85,9 @@ struct executor_record {
     std::string reason;
   };
   std::map<demand_index, refused_demand> refused;
-  std::set<demand_index> barred;        ///< not tried there again
+  std::set<demand_index> barred; ///< not tried there again
+  /// Attempts that are to blame for its end, although it is not lost.
+  std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
   std::optional<demand_index> reserved; ///< what its free slots are kept for
   std::uint64_t tasks_done = 0;
   std::uint32_t in_flight = 0;

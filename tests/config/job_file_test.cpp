@@ -113,6 +113,11 @@ TEST(job_file, the_head_may_set_output_and_failures) {
   EXPECT_EQ(program(good("name: j\noutput: /\nstages: {a: {run: [x]}}\n").stages[0]).output_directory, "/a");
 }
 
+TEST(job_file, the_head_may_name_a_group) {
+  EXPECT_EQ(good("name: j\nstages: {a: {run: [x]}}\n").group, "");
+  EXPECT_EQ(good("name: j\ngroup: nightly\nstages: {a: {run: [x]}}\n").group, "nightly");
+}
+
 TEST(job_file, stages_may_stand_in_any_order) {
   const auto job =
       good("name: j\nstages:\n  c: {after: [a, b], run: [x]}\n  b: {after: [a], run: [x]}\n  d: {run: [x]}\n"

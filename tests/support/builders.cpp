@@ -89,6 +89,11 @@ executor_builder& executor_builder::host(std::string name) {
   return *this;
 }
 
+executor_builder& executor_builder::in_process() {
+  info_.in_process = true;
+  return *this;
+}
+
 executor_builder& executor_builder::commands_only() {
   info_.native = false;
   info_.build_id.clear();
@@ -116,6 +121,11 @@ job_builder::job_builder(std::string name) {
 
 job_builder& job_builder::profile(resource_profile p) {
   job_.profiles.push_back(std::move(p));
+  return *this;
+}
+
+job_builder& job_builder::group(std::string name) {
+  job_.group = std::move(name);
   return *this;
 }
 

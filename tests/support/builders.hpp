@@ -42,6 +42,7 @@ public:
   executor_builder& shape(shape_id id);
   executor_builder& host(std::string name);
   executor_builder& commands_only();
+  executor_builder& in_process();
   executor_builder& build(std::string id);
   executor_info make(executor_id id, incarnation epoch) const;
 
@@ -56,6 +57,7 @@ public:
   /// Adds a profile. Stages name it by its number; 0 is the default one, the first added is 1.
   job_builder& profile(resource_profile p);
   job_builder& max_failures(std::uint32_t n);
+  job_builder& group(std::string name);
 
   job_builder& stage(std::string name, std::uint32_t tasks);
   job_builder& with(std::uint32_t profile);
