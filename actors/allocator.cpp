@@ -4,6 +4,7 @@
 
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/allocation/exit_book.hpp>
 
 namespace troupe {
 namespace {
@@ -20,6 +21,12 @@ public:
   std::uint32_t room_for(const executor_shape&) override { return 0; }
 };
 
+/// How long the end of an executor that is out of reach is waited for. Its keeper ends with it, after all that its
+/// commands have left.
+constexpr duration exit_wait = std::chrono::seconds{2};
+/// Between looks at the backend while somebody waits for one.
+constexpr duration next_look = std::chrono::milliseconds{5};
+
 using allocator_pointer = stateful_pointer<allocator_actor, struct allocator_state>;
 
 struct allocator_state {
@@ -31,6 +38,14 @@ struct allocator_state {
   std::uint64_t surprises = 0;
   bool stopping = false;
   std::vector<caf::typed_response_promise<boxed<acknowledged>>> stop_promises;
+  struct exit_question {
+    request_id request;
+    time_point since{};
+    caf::typed_response_promise<boxed<exit_answer>> promise;
+  };
+  exit_book exits;
+  std::vector<exit_question> exit_questions;
+  std::uint32_t ticks_due = 0; ///< on their way
 
   /// Answers as they are when the effects so far have been carried out: they are, before the backend is asked.
   allocation_policy::room_function room_after(allocator_pointer self, effects::allocation_list& out) {
@@ -48,6 +63,8 @@ struct allocator_state {
 
   void dispatch(allocator_pointer self, effects::allocation_list& out);
   void tick_passed(allocator_pointer self);
+  void tick_in(allocator_pointer self, duration delay);
+  void answer_about_exits(time_point now);
 };
 
 void allocator_state::dispatch(allocator_pointer self, effects::allocation_list& out) {
@@ -90,6 +107,8 @@ void allocator_state::dispatch(allocator_pointer self, effects::allocation_list&
 
 void allocator_state::tick_passed(allocator_pointer self) {
   const auto statuses = config.backend->snapshot();
+  exits.on_snapshot(statuses);
+  answer_about_exits(now_of(self));
   if (stopping) {
     const bool over = std::all_of(statuses.begin(), statuses.end(), [](const launch_status& s) {
       return s.state == launch_state::gone || s.state == launch_state::refused;
@@ -105,6 +124,21 @@ void allocator_state::tick_passed(allocator_pointer self) {
   dispatch(self, out);
 }
 
+void allocator_state::answer_about_exits(time_point now) {
+  std::erase_if(exit_questions, [&](exit_question& q) {
+    const auto exit = exits.find(q.request);
+    if (!exit && now - q.since < exit_wait) return false;
+    if (exit) log->info("executor-exit request={} {}", q.request.value, to_string(*exit));
+    q.promise.deliver(box(exit_answer{q.request, exit.value_or(executor_exit{})}));
+    return true;
+  });
+}
+
+void allocator_state::tick_in(allocator_pointer self, duration delay) {
+  ++ticks_due;
+  tell_after(self, allocator_actor{self}, delay, tick{});
+}
+
 allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
@@ -116,7 +150,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
   effects::allocation_list out;
   state.policy->on_start(now_of(self), state.room_after(self, out), out);
   state.dispatch(self, out);
-  tell_after(self, allocator_actor{self}, state.config.tick_interval, tick{});
+  state.tick_in(self, state.config.tick_interval);
   return {
       [self](const boxed<load_report>& report) {
         auto& s = state_of(self);
@@ -134,6 +168,17 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
           answer.answers.push_back(s.policy->check(shape, [&] { return s.config.backend->check(shape); }));
         return box(std::move(answer));
       },
+      [self](const boxed<exit_query>& query) -> caf::result<boxed<exit_answer>> {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self))
+          return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
+        auto promise = self->make_response_promise<boxed<exit_answer>>();
+        s.exit_questions.push_back({query->request, now_of(self), promise});
+        s.tick_passed(self);
+        // Beside the one that is due in any case.
+        if (!s.exit_questions.empty() && s.ticks_due < 2) s.tick_in(self, next_look);
+        return promise;
+      },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
         if (!s.admitted->passes(self))
@@ -143,6 +188,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
         s.config.backend->converge({});
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         s.stop_promises.push_back(promise);
+        ++s.ticks_due;
         tell(self, allocator_actor{self}, tick{});
         return promise;
       },
@@ -150,9 +196,10 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
         auto& s = state_of(self);
         if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
-        if (!s.stopping || !s.stop_promises.empty())
-          tell_after(self, allocator_actor{self},
-                     s.stopping ? duration{std::chrono::milliseconds{5}} : s.config.tick_interval, tick{});
+        --s.ticks_due;
+        const bool hurry = s.stopping || !s.exit_questions.empty();
+        if (s.stopping && s.stop_promises.empty() && s.exit_questions.empty()) return;
+        if (s.ticks_due == 0 || (hurry && s.ticks_due < 2)) s.tick_in(self, hurry ? next_look : s.config.tick_interval);
       },
   };
 }

@@ -202,10 +202,16 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         if (!s.admitted->is_local(self)) return;
         const auto it = s.executors.find(gone->executor);
         if (it == s.executors.end()) return;
+        if (gone->announced) {
+          s.core->on_executor_out_of_reach(gone->executor, gone->epoch, now_of(self), s.effects_buffer);
+          s.dispatch(self, s.effects_buffer);
+          return;
+        }
         s.admitted->dismiss(it->second.node());
         s.executors.erase(it);
         s.log->info("executor-removed executor={} lost={} cause=\"{}\"", gone->executor.value, gone->lost, gone->cause);
-        s.core->on_executor_gone(gone->executor, gone->epoch, gone->cause, gone->lost, now_of(self), s.effects_buffer);
+        s.core->on_executor_gone(gone->executor, gone->epoch, gone->cause, gone->lost, now_of(self), s.effects_buffer,
+                                 gone->exit);
         s.dispatch(self, s.effects_buffer);
         s.look(self);
       },

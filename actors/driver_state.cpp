@@ -11,6 +11,9 @@ namespace {
 
 /// Most profiles whose resolved form is remembered: a copy of what the profile manager owns.
 constexpr std::size_t most_cached_profiles = 10'000;
+constexpr const char* connection_lost_cause = "connection lost";
+/// For the allocator, which has to look only; it does not wait so long itself.
+constexpr duration exit_patience = std::chrono::seconds{5};
 
 } // namespace
 
@@ -103,13 +106,32 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   if (request != request_id{}) requests.insert(request);
 }
 
-void driver_state::gone(driver_pointer self, executor_id id, const std::string& cause, bool lost) {
+void driver_state::gone(driver_pointer self, executor_id id, const std::string& cause, bool lost,
+                        const executor_exit& exit) {
   const auto it = executors.find(id);
   if (it == executors.end()) return;
   admitted->dismiss(it->second.handle.node());
-  tell(self, scheduler, box(executor_gone{id, it->second.info.epoch, cause, lost}));
+  tell(self, scheduler, box(executor_gone{id, it->second.info.epoch, cause, lost, false, exit}));
   requests.erase(it->second.info.request);
   executors.erase(it);
+}
+
+/// Whoever started it sees soon how it has ended, and only then can anybody be told why what ran there has failed.
+void driver_state::connection_lost(driver_pointer self, executor_id id) {
+  auto& e = executors.at(id);
+  const auto request = e.info.request;
+  if (e.out_of_reach) return;
+  if (!request || !allocator || stopping) return gone(self, id, connection_lost_cause, true);
+  e.out_of_reach = true;
+  tell(self, scheduler, box(executor_gone{id, e.info.epoch, connection_lost_cause, true, true, {}}));
+  const auto over = [this, self, id, epoch = e.info.epoch](const executor_exit& exit) {
+    const auto it = executors.find(id);
+    if (it == executors.end() || it->second.info.epoch != epoch) return;
+    const auto cause = to_string(exit);
+    gone(self, id, cause.empty() ? connection_lost_cause : cause, true, exit);
+  };
+  ask(self, allocator, exit_patience, box(exit_query{request}))
+      .then([over](const boxed<exit_answer>& answer) { over(answer->exit); }, [over](const caf::error&) { over({}); });
 }
 
 void driver_state::submit(driver_pointer self, pending_submission request) {
@@ -202,7 +224,7 @@ void driver_state::tick_passed(driver_pointer self) {
   std::vector<executor_id> silent;
   for (auto& [id, e] : executors) {
     e.last_beat += std::min(lateness, now - e.last_beat);
-    if (now - e.last_beat > config.heartbeat_timeout) silent.push_back(id);
+    if (now - e.last_beat > config.heartbeat_timeout && !e.out_of_reach) silent.push_back(id);
   }
   for (const auto id : silent) {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now - executors.at(id).last_beat).count();
@@ -235,7 +257,7 @@ void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
     return;
   }
   for (const auto& [id, e] : executors)
-    if (e.handle.address() == who) return gone(self, id, "connection lost", true);
+    if (e.handle.address() == who) return connection_lost(self, id);
   std::erase_if(subscribers, [&](const subscriber& s) { return s.handle.address() == who; });
   if (const auto it =
           std::find_if(clients.begin(), clients.end(), [&](const client_actor& c) { return c.address() == who; });

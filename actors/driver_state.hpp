@@ -26,6 +26,7 @@ struct known_executor {
   std::uint64_t last_number = 0;
   std::uint64_t block_bytes = 0;
   std::uint32_t running = 0;
+  bool out_of_reach = false; ///< its connection is closed, and the allocator was asked what became of it
 };
 
 struct subscriber {
@@ -85,7 +86,8 @@ struct driver_state {
   void admit(driver_pointer self, const executor_registration& registration, const executor_actor& handle,
              caf::typed_response_promise<boxed<welcome>, dag_scheduler_actor> promise);
   welcome make_welcome(executor_id id) const;
-  void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost);
+  void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost, const executor_exit& exit = {});
+  void connection_lost(driver_pointer self, executor_id id);
   void submit(driver_pointer self, pending_submission request);
   void resolved(driver_pointer self, pending_submission request, const registered_profiles& answer);
   void forward(driver_pointer self, const pending_submission& request, std::shared_ptr<const job_spec> job,

@@ -15,6 +15,12 @@
 #include <troupe/runtime/execution/function_table.hpp>
 
 namespace troupe {
+namespace {
+
+/// For the control group of an executor whose commands have ended.
+constexpr duration group_patience = std::chrono::milliseconds{100};
+
+} // namespace
 
 in_process_backend::in_process_backend(caf::actor_system& system, options opts)
   : system_(system), options_(std::move(opts)), carving_(options_.hosts, options_.described_by) {}
@@ -59,6 +65,8 @@ void in_process_backend::start(const executor_order& order) {
       return refuse("cannot make " + path + ": " + std::strerror(errno));
   const auto blocks = std::make_shared<block_store>(block_store::options{blocks_directory, options_.block_memory});
 
+  child c;
+  c.shape = order.shape.shape;
   executor_config config;
   config.driver = options_.driver;
   config.cluster_id = options_.cluster_id;
@@ -71,6 +79,8 @@ void in_process_backend::start(const executor_order& order) {
   config.runner.attempts_directory = attempts_directory;
   config.runner.max_inline_result = options_.max_inline_result;
   config.runner.kill_grace = options_.kill_grace;
+  if (options_.limit_commands) config.runner.limits = options_.limit_commands(name, place->capacity);
+  c.group = config.runner.limits.group;
   // Also where this executor has none: its commands must not see those of the others.
   if (!options_.devices.empty()) config.runner.ordinals = {{std::string{resource_names::gpu}, options_.devices}};
   config.info.request = order.request;
@@ -95,8 +105,6 @@ void in_process_backend::start(const executor_order& order) {
     std::lock_guard lock{box->mutex};
     box->ended[request] = why ? why.message : "it ended";
   };
-  child c;
-  c.shape = order.shape.shape;
   c.actor = spawn_executor(system_, std::move(config));
   children_.emplace(order.request, std::move(c));
 }
@@ -111,6 +119,7 @@ void in_process_backend::reap() {
     const auto it = children_.find(request);
     if (it == children_.end()) continue;
     carving_.free(request);
+    it->second.group.remove(true, group_patience);
     ended_.push_back({request, it->second.shape, launch_state::gone, std::move(why)});
     children_.erase(it);
     over_.insert(request);

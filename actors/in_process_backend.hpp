@@ -35,6 +35,8 @@ public:
     std::uint64_t max_inline_result = 1 << 20;
     duration driver_timeout = std::chrono::seconds{3};
     duration shutdown_grace = std::chrono::seconds{1};
+    /// What the commands of the executor of this name may take; unset: no limits.
+    std::function<command_limits(const std::string& name, const executor_capacity& capacity)> limit_commands;
     duration kill_grace = std::chrono::seconds{10}; ///< of attempts that are cancelled
     std::shared_ptr<local_blocks> local;            ///< where executors of this process find each other's blocks
     std::shared_ptr<block_client> fetcher;          ///< reads shuffles
@@ -54,6 +56,7 @@ private:
   struct child {
     shape_id shape;
     executor_actor actor;
+    cgroup group; ///< of its commands; empty: none
     bool parked = false;
     bool stopping = false;
   };

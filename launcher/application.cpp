@@ -19,6 +19,7 @@
 #include <troupe/launcher/process_backend.hpp>
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/security.hpp>
+#include <troupe/launcher/session_limits.hpp>
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/launcher/storage_directory.hpp>
 #include <troupe/messages/network.hpp>
@@ -33,6 +34,7 @@ struct application::impl {
   std::optional<run_directory> directory;
   std::optional<run_directory> storage;
   std::optional<process_log> log;
+  std::shared_ptr<session_limits> limits; ///< of executors that are started here
   std::unique_ptr<node_config> config;
   std::unique_ptr<caf::actor_system> system;
   std::shared_ptr<local_blocks> local = std::make_shared<local_blocks>();
@@ -189,6 +191,9 @@ result<void> application::impl::start_driver(const master_address& master) {
   for (const auto& note : machine->notes) log->loggers()("launcher")->info("{}", note);
   const bool in_process = !opts.by_hand && !opts.cluster && std::holds_alternative<local_master>(master);
   if (auto up = make_system(!in_process); !up) return up;
+  if (!opts.by_hand)
+    limits =
+        std::make_shared<session_limits>(s, session_id, directory->path(), !in_process, log->loggers()("launcher"));
   make_fetcher(secret);
 
   auto d = configure_driver();
@@ -214,6 +219,9 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.secret = in_secret;
       b.directory = directory->path();
       b.block_directory = storage ? storage->path() : directory->path();
+      b.limit_commands = [limits = limits](const std::string& name, const executor_capacity& capacity) {
+        return command_limits{limits->grant(name, capacity).group, false, 0, limits->command_processes()};
+      };
       b.keep_attempts = true; // `troupe logs` shows them
       if (const auto gpus = host.custom.find(std::string{resource_names::gpu}); gpus != host.custom.end())
         b.devices = inherited_device_mask().order_of(gpus->second.addresses);
@@ -251,6 +259,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.start.run_directory = directory->path();
       if (storage) b.start.storage_directory = storage->path();
       b.effective = opts.effective;
+      b.limits = limits;
       b.grace = ending_time(opts.effective);
       return std::make_shared<process_backend>(std::move(b));
     };

@@ -24,6 +24,7 @@
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_guard.hpp>
+#include <troupe/launcher/session_limits.hpp>
 #include <troupe/messages/codec.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
@@ -41,6 +42,7 @@ namespace {
 
 constexpr const char* blocks_prefix = "blocks-";
 constexpr const char* attempts_prefix = "attempts-";
+constexpr std::uint64_t stack_of_thread = 8 << 20;
 
 std::string hex(std::string_view bytes) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -61,6 +63,49 @@ result<std::string> unhex(std::string_view text) {
     out += static_cast<char>(value(text[i]) * 16 + value(text[i + 1]));
   }
   return out;
+}
+
+/// The lines of a start file that say what the process may take, each behind a newline.
+std::string limits_text(const executor_start& start) {
+  std::string out;
+  for (const auto& part : start.limits.group.parts()) {
+    out += "\ngroup " + std::to_string(part.version);
+    for (const auto controller : part.controllers) out += " " + std::string{to_string(controller)};
+    out += " " + part.directory;
+  }
+  if (start.limits.memory > 0) out += "\nmemory-limit " + std::to_string(start.limits.memory);
+  if (start.command_processes > 0) out += "\ncommand-processes " + std::to_string(start.command_processes);
+  if (!start.limits.cpus.empty()) out += "\ncpus";
+  for (const auto cpu : start.limits.cpus) out += " " + std::to_string(cpu);
+  return out;
+}
+
+/// Reads one of them. @returns false where it is none of them
+result<bool> read_limit(const std::string& key, const std::string& value, executor_start& out) {
+  std::istringstream in{value};
+  if (key == "memory-limit") {
+    in >> out.limits.memory;
+  } else if (key == "command-processes") {
+    in >> out.command_processes;
+  } else if (key == "cpus") {
+    for (int cpu = 0; in >> cpu;) out.limits.cpus.push_back(cpu);
+    return true;
+  } else if (key == "group") {
+    cgroup_part part;
+    in >> part.version;
+    std::string word;
+    for (in >> std::ws; in && in.peek() != '/' && in >> word; in >> std::ws)
+      for (const auto controller : {cgroup_controller::memory, cgroup_controller::cpu, cgroup_controller::pids})
+        if (word == to_string(controller)) part.controllers.push_back(controller);
+    std::getline(in, part.directory);
+    auto parts = out.limits.group.parts();
+    parts.push_back(std::move(part));
+    out.limits.group = cgroup{std::move(parts)};
+  } else {
+    return false;
+  }
+  if (!in) return make_error(ec::malformed, "entry " + key + " is malformed");
+  return true;
 }
 
 struct start_document {
@@ -89,6 +134,10 @@ result<start_document> read_start_file(const std::string& path) {
       out.start.run_directory = value;
     } else if (key == "storage") {
       out.start.storage_directory = value;
+    } else if (auto taken = read_limit(key, value, out.start); !taken) {
+      return make_error(ec::malformed, path + ": " + taken.error().message);
+    } else if (*taken) {
+      continue;
     } else if (key == "info") {
       auto bytes = unhex(value);
       if (!bytes) return bytes.error();
@@ -140,9 +189,10 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return make_error(ec::io, "cannot write " + path + ": " + std::strerror(errno));
   const auto storage = start.storage_directory.empty() ? "" : "\nstorage " + start.storage_directory;
+  const auto limits = limits_text(start);
   const auto text = "driver " + to_string(start.driver) + "\ncluster " + start.cluster_id + "\nsecret " +
                     start.secret_file + "\ndirectory " + start.run_directory + storage + "\ninfo " + hex(*info) +
-                    "\nsettings\n" + s.to_yaml();
+                    limits + "\nsettings\n" + s.to_yaml();
   const auto written = write(fd, text.data(), text.size());
   close(fd);
   if (written != static_cast<ssize_t>(text.size())) return make_error(ec::io, "cannot write " + path + ": disk full?");
@@ -160,6 +210,7 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
   const auto& storage = start.storage_directory.empty() ? start.run_directory : start.storage_directory;
   std::filesystem::remove(start.run_directory + "/" + name + ".start", ignored);
   std::filesystem::remove_all(storage + "/" + blocks_prefix + name, ignored);
+  remove_group(start.limits);
 }
 
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
@@ -183,6 +234,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   auto secret = session_secret::load(start.secret_file);
   if (!secret) return failed(secret.error());
   const process_log log{s, directory->path() + "/" + run.name + ".log", run.warn_on_stderr};
+  if (const auto failure = enter(start.limits); !failure.empty())
+    log.loggers()("launcher")->warn("limits: {}", failure);
   if (const auto warning = insecurity_of(s); !warning.empty()) log.loggers()("launcher")->warn("insecure: {}", warning);
 
   node_config config{true};
@@ -252,6 +305,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.attempts_directory = *attempts_directory;
   executor.runner.stderr_file = stderr_file();
   executor.runner.ordinals = apply_device_mask(info.capacity);
+  executor.runner.limits = {start.limits.group, start.limits.by_group(), start.limits.data_limit(),
+                            start.command_processes};
   executor.runner.kill_grace = s.get(keys::task_kill_grace);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
   executor.info = std::move(info);
@@ -262,6 +317,9 @@ int run_executor(const executor_start& start, const settings& s, const executor_
     clean = all_ended;
     pthread_kill(main_thread, SIGUSR1);
   };
+  // What the runtime itself has reserved by now does not count, nor do the stacks of the threads that run tasks.
+  if (const auto data = start.limits.data_limit(); data > 0)
+    limit_own_data(data + static_cast<std::uint64_t>(executor.info.slots) * stack_of_thread);
   auto actor = spawn_executor(system, std::move(executor));
 
   for (;;) {
@@ -296,6 +354,11 @@ int executor_main(int argc, char** argv, bool native) {
   keeping.grace =
       document->effective.get(keys::executor_driver_timeout) + document->effective.get(keys::shutdown_grace);
   keeping.end_grace = ending_time(document->effective);
+  keeping.clear_up = [&start = document->start](bool orphaned) {
+    if (!orphaned) return; // whoever started it reads first what it took
+    remove_group(start.limits);
+    run_directory::sweep(std::filesystem::path{start.run_directory}.parent_path().string());
+  };
   if (const auto code = keep(keeping)) return *code;
   std::string why;
   executor_run run;

@@ -7,6 +7,7 @@
 
 #include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/execution/process_limits.hpp>
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 
@@ -18,9 +19,11 @@ struct executor_start {
   endpoint driver;
   std::string cluster_id;
   std::string secret_file;
-  std::string run_directory;     ///< of the session, to join
-  std::string storage_directory; ///< of the session, to join; "": blocks are kept in the run directory
-  executor_info info;            ///< profile, capacity with addresses, request, host
+  std::string run_directory;           ///< of the session, to join
+  std::string storage_directory;       ///< of the session, to join; "": blocks are kept in the run directory
+  executor_info info;                  ///< profile, capacity with addresses, request, host
+  process_limits limits;               ///< of the process
+  std::uint32_t command_processes = 0; ///< most processes and threads of one command; 0: no limit
 };
 
 /// The hidden first argument that makes a process of any Troupe program an executor.
@@ -36,9 +39,9 @@ std::string name_of_executor(request_id request);
 /// of the file. Both stay when the executor has ended.
 std::string log_link_of(executor_id executor);
 
-/// Removes what an executor that has ended leaves in the directories of `start`: its start file and its blocks. Its log
-/// and the output of its attempts stay. `killed`: its keeper may have been, too; so what its commands have left is
-/// looked for and killed first.
+/// Removes what an executor that has ended leaves in the directories of `start`: its start file, its blocks and its
+/// control group. Its log and the output of its attempts stay. `killed`: its keeper may have been, too; so what its
+/// commands have left is looked for and killed first.
 void clear_up_after_executor(const executor_start& start, request_id request, bool killed);
 
 /// The process's main function, called before anything else when `argv[1]` is `executor_argument`: argv[2] is the start

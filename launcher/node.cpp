@@ -103,7 +103,7 @@ int run_executor_node(const node_description& node, const settings& s, const nod
   keeping.end_grace = ending_time(s);
   keeping.stopped_grace =
       s.get(keys::executor_heartbeat_timeout); // as long as a driver waits, unless it is told otherwise
-  keeping.clear_up = [&] {
+  keeping.clear_up = [&](bool) {
     run_directory::sweep(base);
     if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
   };

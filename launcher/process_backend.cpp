@@ -21,11 +21,6 @@ namespace {
 
 time_point now() { return time_point{std::chrono::steady_clock::now().time_since_epoch()}; }
 
-std::string describe_exit(int status) {
-  if (WIFSIGNALED(status)) return "it was ended by signal " + std::to_string(WTERMSIG(status));
-  return "it ended with exit code " + std::to_string(WEXITSTATUS(status));
-}
-
 } // namespace
 
 process_backend::process_backend(options opts)
@@ -82,9 +77,18 @@ void process_backend::start(const executor_order& order) {
   what.info.host = carving_.hosts()[place->host].name;
   what.info.profile = order.shape.profile;
   what.info.capacity = place->capacity;
+  if (options_.limits) {
+    what.limits = options_.limits->grant(name_of_executor(order.request), place->capacity);
+    what.command_processes = options_.limits->command_processes();
+  }
   auto pid = spawn(order.request, what);
-  if (!pid) return refuse(pid.error().message);
+  if (!pid) {
+    remove_group(what.limits);
+    if (options_.limits) options_.limits->give_back(what.limits);
+    return refuse(pid.error().message);
+  }
   child c;
+  c.limits = std::move(what.limits);
   c.shape = order.shape.shape;
   c.pid = *pid;
   children_.emplace(order.request, c);
@@ -147,15 +151,19 @@ void process_backend::reap() {
       continue;
     }
     carving_.free(it->first);
-    auto detail = got == c.pid ? describe_exit(status) : std::string{"it is gone"};
+    const auto exit = got == c.pid ? describe_exit(status, c.limits) : executor_exit{};
+    auto detail = got == c.pid ? to_string(exit) : std::string{"it is gone"};
     if (!c.stopping) detail += "; see " + options_.start.run_directory + "/" + name_of_executor(it->first) + ".err";
-    ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail)});
+    ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail), exit});
     over_.insert(it->first);
     const bool killed = got == c.pid && WIFSIGNALED(status);
     // Many blocks take a while, and an actor waits for this function.
     std::erase_if(removals_,
                   [](const auto& r) { return r.wait_for(std::chrono::seconds{0}) == std::future_status::ready; });
-    removals_.push_back(std::async(std::launch::async, clear_up_after_executor, options_.start, it->first, killed));
+    if (options_.limits) options_.limits->give_back(c.limits);
+    auto what = options_.start;
+    what.limits = std::move(c.limits);
+    removals_.push_back(std::async(std::launch::async, clear_up_after_executor, std::move(what), it->first, killed));
     it = children_.erase(it);
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include <sys/types.h>
 
 #include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/session_limits.hpp>
 #include <troupe/runtime/allocation/allocation.hpp>
 #include <troupe/runtime/config/settings.hpp>
 #include <troupe/runtime/resources/carving.hpp>
@@ -29,6 +31,7 @@ public:
     std::string program;      ///< absolute path of the executable that is started
     executor_start start;     ///< common part: driver, cluster, secret, directory
     settings effective;
+    std::shared_ptr<session_limits> limits;           ///< null: none are enforced
     duration grace = std::chrono::milliseconds{1500}; ///< that executors may take to end after TERM
   };
   explicit process_backend(options opts);
@@ -47,6 +50,7 @@ private:
   struct child {
     shape_id shape;
     pid_t pid = 0; ///< of the keeper
+    process_limits limits;
     bool parked = false;
     bool stopping = false;
     time_point kill_at{};

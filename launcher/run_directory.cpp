@@ -4,12 +4,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <troupe/runtime/execution/cgroup.hpp>
 
 namespace troupe {
 namespace {
@@ -36,6 +39,26 @@ result<void> make_private(const std::string& path, std::string_view setting) {
 
 int open_lock(const std::string& directory, int flags) {
   return open((directory + "/" + lock_name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/// Removes the control groups that the directory lists. `kill`: and what runs in them. @returns false where one is left
+/// that could be removed later
+bool remove_groups_of(const std::string& directory, bool kill) {
+  constexpr duration patience = std::chrono::milliseconds{500};
+  const auto file = directory + "/" + group_list_name;
+  // Whoever can have written it could make us kill what it likes.
+  struct stat s {};
+  if (lstat(file.c_str(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || s.st_nlink != 1 ||
+      lstat(directory.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0)
+    return true;
+  std::ifstream list{file};
+  bool gone = true;
+  for (std::string group; std::getline(list, group);) {
+    if (!group.starts_with('/') || !fs::path{group}.filename().string().starts_with("troupe-")) continue;
+    const bool removed = remove_cgroup_directory(group, kill, kill ? patience : duration::zero());
+    gone = gone && (removed || access(group.c_str(), W_OK) != 0);
+  }
+  return gone;
 }
 
 } // namespace
@@ -90,7 +113,8 @@ void run_directory::sweep(const std::string& base, std::time_t now) {
     }
     const int lock = open_lock(entry.path().string(), O_RDWR);
     if (lock < 0) continue;
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ec);
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(entry.path().string(), true))
+      fs::remove_all(entry.path(), ec);
     close(lock);
   }
 }
@@ -113,7 +137,7 @@ run_directory::~run_directory() { release(); }
 void run_directory::release() noexcept {
   if (lock_ < 0) return;
   std::error_code ignored;
-  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path_, ignored);
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(path_, false)) fs::remove_all(path_, ignored);
   close(lock_);
   lock_ = -1;
 }

@@ -12,6 +12,10 @@
 
 namespace troupe {
 
+/// File of a session's directory that names the directories of the session's control groups, one a line. They are
+/// removed along with it.
+inline constexpr const char* group_list_name = "control-groups";
+
 class run_directory {
 public:
   /// Makes `<base>/<name>` and holds it. `base` is made with mode 0700 where it is missing, and refused where it
@@ -20,15 +24,16 @@ public:
                                       std::string_view setting = keys::run_directory.name);
   /// Holds one that another process of the session made.
   static result<run_directory> join(const std::string& path, std::string_view setting = keys::run_directory.name);
-  /// Removes directories below `base` that nobody holds any more, and those that somebody began to make a minute before
-  /// `now` or earlier.
+  /// Removes directories below `base` that nobody holds any more, with what is left in their control groups, and those
+  /// that somebody began to make a minute before `now` or earlier.
   static void sweep(const std::string& base, std::time_t now = std::time(nullptr));
   /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
   static std::string base_of(const std::string& configured);
 
   run_directory(run_directory&& other) noexcept;
   run_directory& operator=(run_directory&& other) noexcept;
-  /// Lets go; the last holder removes the directory.
+  /// Lets go; the last holder removes the directory, unless control groups are left (it may be in one): those are for
+  /// the next sweep.
   ~run_directory();
 
   const std::string& path() const noexcept { return path_; }

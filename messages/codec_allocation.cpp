@@ -65,6 +65,7 @@ static void write(const launch_status& in, pb::LaunchStatus& out, const place& a
   out.set_shape(in.shape.value);
   out.set_state(static_cast<pb::LaunchState>(in.state));
   out.set_detail(at.text("detail", in.detail));
+  write(in.exit, *out.mutable_exit(), place{at, "exit"});
 }
 
 static void read(const pb::LaunchStatus& in, launch_status& out, const place& at) {
@@ -72,6 +73,7 @@ static void read(const pb::LaunchStatus& in, launch_status& out, const place& at
   out.shape.value = in.shape();
   out.state = at.enumerator("state", in.state(), launch_state::refused);
   out.detail = at.text("detail", in.detail());
+  read(in.exit(), out.exit, place{at, "exit"});
 }
 
 static void write(const launch_report& in, pb::LaunchReport& out, const place& at) {
@@ -132,6 +134,20 @@ static void read(const pb::ReleaseAnswer& in, release_answer& out, const place& 
   out.reason = at.text("reason", in.reason());
 }
 
+static void write(const exit_query& in, pb::ExitQuery& out, const place&) { out.set_request(in.request.value); }
+
+static void read(const pb::ExitQuery& in, exit_query& out, const place&) { out.request.value = in.request(); }
+
+static void write(const exit_answer& in, pb::ExitAnswer& out, const place& at) {
+  out.set_request(in.request.value);
+  write(in.exit, *out.mutable_exit(), place{at, "exit"});
+}
+
+static void read(const pb::ExitAnswer& in, exit_answer& out, const place& at) {
+  out.request.value = in.request();
+  read(in.exit(), out.exit, place{at, "exit"});
+}
+
 } // namespace troupe::wire
 
 TROUPE_WIRE_FORM(load_report, LoadReport)
@@ -140,3 +156,5 @@ TROUPE_WIRE_FORM(feasibility_query, FeasibilityQuery)
 TROUPE_WIRE_FORM(feasibility_answer, FeasibilityAnswer)
 TROUPE_WIRE_FORM(release_request, ReleaseRequest)
 TROUPE_WIRE_FORM(release_answer, ReleaseAnswer)
+TROUPE_WIRE_FORM(exit_query, ExitQuery)
+TROUPE_WIRE_FORM(exit_answer, ExitAnswer)

@@ -196,12 +196,14 @@ static void write(const events::executor_removed& in, pb::EventRecord& record, c
   out.set_executor(in.executor.value);
   out.set_cause(at.text("cause", in.cause));
   out.set_lost(in.lost);
+  write(in.exit, *out.mutable_exit(), place{at, "exit"});
 }
 
 static void read(const pb::ExecutorRemoved& in, events::executor_removed& out, const place& at) {
   out.executor.value = in.executor();
   out.cause = at.text("cause", in.cause());
   out.lost = in.lost();
+  read(in.exit(), out.exit, place{at, "exit"});
 }
 
 static void write(const events::map_output_lost& in, pb::EventRecord& record, const place&) {

@@ -100,11 +100,29 @@ static void write(const driver_heartbeat& in, pb::DriverHeartbeat& out, const pl
 
 static void read(const pb::DriverHeartbeat& in, driver_heartbeat& out, const place&) { out.number = in.number(); }
 
+void write(const executor_exit& in, pb::ExecutorExit& out, const place&) {
+  out.set_cause(static_cast<pb::ExitCause>(in.cause));
+  out.set_exit_code(in.exit_code);
+  out.set_signal(in.signal);
+  out.set_memory_limit(in.memory_limit);
+  out.set_peak_memory(in.peak_memory);
+}
+
+void read(const pb::ExecutorExit& in, executor_exit& out, const place& at) {
+  out.cause = at.enumerator("cause", in.cause(), exit_cause::no_memory);
+  out.exit_code = in.exit_code();
+  out.signal = in.signal();
+  out.memory_limit = in.memory_limit();
+  out.peak_memory = in.peak_memory();
+}
+
 static void write(const executor_gone& in, pb::ExecutorGone& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);
   out.set_cause(at.text("cause", in.cause));
   out.set_lost(in.lost);
+  out.set_announced(in.announced);
+  write(in.exit, *out.mutable_exit(), place{at, "exit"});
 }
 
 static void read(const pb::ExecutorGone& in, executor_gone& out, const place& at) {
@@ -112,6 +130,8 @@ static void read(const pb::ExecutorGone& in, executor_gone& out, const place& at
   out.epoch = in.epoch();
   out.cause = at.text("cause", in.cause());
   out.lost = in.lost();
+  out.announced = in.announced();
+  read(in.exit(), out.exit, place{at, "exit"});
 }
 
 } // namespace troupe::wire

@@ -68,6 +68,8 @@ using allocator_actor = handle<
     void(boxed<load_report>),
     /// Can executors of these shapes ever be had? Dag scheduler.
     boxed<feasibility_answer>(boxed<feasibility_query>),
+    /// How did the executor of a request end? Answered when its end was seen, or not within a while. Driver.
+    boxed<exit_answer>(boxed<exit_query>),
     /// Stop every requested executor and request none again. Answered when none is left. Driver.
     boxed<acknowledged>(boxed<stop_session>),
     /// Time passes: launch time-outs, a look at the backend.
@@ -77,7 +79,7 @@ using allocator_actor = handle<
 using dag_scheduler_actor = handle<
     /// An executor was admitted and takes orders from now on. Once per incarnation. Driver.
     void(boxed<executor_info>, executor_actor),
-    /// An admitted executor said goodbye or must be given up; may be repeated. Driver.
+    /// An admitted executor said goodbye, is out of reach, or must be given up; may be repeated. Driver.
     void(boxed<executor_gone>),
     /// Ended attempts and refusals. Executor.
     void(boxed<executor_report>),

@@ -93,12 +93,15 @@ struct driver_heartbeat {
   auto operator<=>(const driver_heartbeat&) const = default;
 };
 
-/// Driver -> dag scheduler: an admitted executor is gone or must be given up.
+/// Driver -> dag scheduler: an admitted executor is gone, is about to be, or must be given up.
 struct executor_gone {
   executor_id executor;
   incarnation epoch = 0;
-  std::string cause; ///< `said goodbye: …`, `connection lost`, `silent for 10s`
+  std::string cause; ///< `said goodbye: …`, `connection lost`, `silent for 10s`, or that of `exit`
   bool lost = true;  ///< false after a goodbye
+  /// It is out of reach and gets no more tasks; what became of it follows in another message.
+  bool announced = false;
+  executor_exit exit = {}; ///< what whoever started it knows of its end
   bool operator==(const executor_gone&) const = default;
 };
 
@@ -184,6 +187,18 @@ struct release_answer {
 struct launch_report {
   std::vector<launch_status> statuses;
   bool operator==(const launch_report&) const = default;
+};
+
+/// Driver -> allocator: how did the executor of this request end? It is out of reach.
+struct exit_query {
+  request_id request;
+  bool operator==(const exit_query&) const = default;
+};
+/// The answer, when the backend has seen its end; the cause is unknown where it has not within a while.
+struct exit_answer {
+  request_id request;
+  executor_exit exit;
+  bool operator==(const exit_answer&) const = default;
 };
 
 /// One admitted executor as `troupe cluster status` shows it.

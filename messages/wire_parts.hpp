@@ -49,6 +49,9 @@ void read(const pb::BlockEndpoint& in, block_endpoint& out, const place& at);
 void write(const executor_info& in, pb::ExecutorInfo& out, const place& at);
 void read(const pb::ExecutorInfo& in, executor_info& out, const place& at);
 
+void write(const executor_exit& in, pb::ExecutorExit& out, const place& at);
+void read(const pb::ExecutorExit& in, executor_exit& out, const place& at);
+
 void write(const hello_proof& in, pb::HelloProof& out, const place& at);
 void read(const pb::HelloProof& in, hello_proof& out, const place& at);
 

@@ -54,7 +54,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
     // The commands are this process's own.
     keeper_options keeping;
     keeping.end_grace = ending_time(s) + std::chrono::milliseconds{450};
-    keeping.clear_up = [&s] {
+    keeping.clear_up = [&s](bool) {
       run_directory::sweep(run_directory::base_of(s.get(keys::run_directory)));
       if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
     };

@@ -12,6 +12,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/scheduling/executor_exit.hpp>
 
 namespace troupe {
 
@@ -73,7 +74,8 @@ struct launch_status {
   request_id request;
   shape_id shape;
   launch_state state = launch_state::starting;
-  std::string detail; ///< why it is gone or refused: exit code, signal, missing room
+  std::string detail;      ///< why it is gone or refused: exit code, signal, missing room
+  executor_exit exit = {}; ///< where it is gone
 
   bool operator==(const launch_status&) const = default;
 };

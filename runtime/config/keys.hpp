@@ -27,6 +27,8 @@ inline constexpr share_key executor_memory_overhead_factor{"troupe.executor.memo
 inline constexpr memory_key executor_min_memory_overhead{"troupe.executor.min-memory-overhead"};
 inline constexpr memory_key executor_off_heap{"troupe.executor.off-heap"};
 inline constexpr memory_key executor_pyspark_memory{"troupe.executor.pyspark-memory"};
+inline constexpr text_key executor_limits_cpu{"troupe.executor.limits.cpu"};
+inline constexpr text_key executor_limits_memory{"troupe.executor.limits.memory"};
 inline constexpr text_key executor_bind_address{"troupe.executor.bind-address"};
 inline constexpr time_key executor_heartbeat_interval{"troupe.executor.heartbeat-interval"};
 inline constexpr time_key executor_heartbeat_timeout{"troupe.executor.heartbeat-timeout"};
@@ -42,6 +44,7 @@ inline constexpr share_key task_cpus{"troupe.task.cpus"};
 inline constexpr memory_key task_memory{"troupe.task.memory"};
 inline constexpr pattern_key<share> task_resource_amount{"troupe.task.resource.<name>.amount"};
 inline constexpr count_key task_max_failures{"troupe.task.max-failures"};
+inline constexpr count_key task_max_processes{"troupe.task.max-processes"};
 inline constexpr memory_key task_max_inline_result{"troupe.task.max-inline-result"};
 inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
 

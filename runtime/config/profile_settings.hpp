@@ -41,10 +41,10 @@ profile_rules rules_of(const settings& s, master_kind master);
 overhead_rule overhead_rule_of(const settings& s);
 
 /// The complete profile that stages without one of their own get, and what an executor that is started by hand is.
-/// A task amount of 0 is left out (spec DF-7). Where troupe.executor.cores is not set, an executor has as many as one task
-/// takes, at least one. Under `exact` it has an offHeap clause even of 0 (DF-5), and no cores on
-/// a local cluster unless they were configured: its executors then take all cores of a host (DF-2, SM-6). Errors are
-/// those of `executor_resources` and of `validate(resource_profile)`, with the origin of what is at fault.
+/// A task amount of 0 is left out (spec DF-7). Where troupe.executor.cores is not set, an executor has as many as one
+/// task takes, at least one. Under `exact` it has an offHeap clause even of 0 (DF-5), and no cores on a local cluster
+/// unless they were configured: its executors then take all cores of a host (DF-2, SM-6). Errors are those of
+/// `executor_resources` and of `validate(resource_profile)`, with the origin of what is at fault.
 result<resource_profile> default_profile(const settings& s, const profile_rules& rules = {});
 
 } // namespace troupe

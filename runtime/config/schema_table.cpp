@@ -95,6 +95,15 @@ constexpr setting_schema entries[] = {
     time(keys::executor_heartbeat_timeout, "10s", 20 * ns_per_ms, all,
          "Silence after which the driver declares an executor lost, and time for which an executor of `troupe node` "
          "may be stopped before it is ended."),
+    choice(
+        keys::executor_limits_cpu, "none", "none|quota|affinity", driver,
+        "How an executor that is a process of this machine is kept to its cores: by a share of the cpus' time (quota; "
+        "affinity where no cgroup allows it), or by cpus of its own (affinity)."),
+    choice(
+        keys::executor_limits_memory, "auto", "auto|none", driver,
+        "Whether an executor that is a process of this machine, with its commands, is killed where it takes more than "
+        "its memory, overhead, off-heap and interpreters together, but at least 64m: by a cgroup, or where there is "
+        "none by RLIMIT_DATA of each process."),
     memory(keys::executor_memory, "1g", mib, all, "Memory of an executor of the default profile."),
     memory(keys::executor_memory_overhead, "0", 0, all,
            "Memory beside troupe.executor.memory that executors are granted unless their profile says how much; where "
@@ -184,6 +193,9 @@ constexpr setting_schema entries[] = {
     count(keys::task_max_failures, "4", 1, 4'095, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),
+    count(
+        keys::task_max_processes, "0", 0, 4'194'304, all,
+        "Most processes and threads that one command may have at a time, where a cgroup can limit that; 0: no limit."),
     memory(keys::task_memory, "0", 0, all,
            "Memory of its executor that one task of the default profile takes: so many run there at once as have room, "
            "and a command that takes more is ended; 0: nothing is counted."),

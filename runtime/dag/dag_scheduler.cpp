@@ -121,14 +121,26 @@ void dag_scheduler::on_executor_added(const executor_info& info, time_point now,
   schedule(now, out);
 }
 
-void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
-                                     time_point now, effects::list& out) {
+void dag_scheduler::on_executor_out_of_reach(executor_id id, incarnation epoch, time_point now, effects::list& out) {
   const auto e = pool_.find(id);
   if (e == no_executor || pool_[e].info.epoch != epoch) {
     ++stale_;
     return;
   }
-  out.push_back(effects::publish{events::executor_removed{id, cause, lost}});
+  if (pool_[e].status != executor_record::state::active) return;
+  drop_claims(e);
+  pool_.drain(e);
+  schedule(now, out);
+}
+
+void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
+                                     time_point now, effects::list& out, const executor_exit& exit) {
+  const auto e = pool_.find(id);
+  if (e == no_executor || pool_[e].info.epoch != epoch) {
+    ++stale_;
+    return;
+  }
+  out.push_back(effects::publish{events::executor_removed{id, cause, lost, exit}});
   std::set<job_id> hit;
   std::vector<std::pair<job_id, error>> failed;
   for (const auto lease_number : pool_[e].leases) {

@@ -72,9 +72,11 @@ public:
   void on_allocator_added(time_point now, effects::list& out);
 
   void on_executor_added(const executor_info& info, time_point now, effects::list& out);
+  /// It will be reported as gone, with the cause, in a moment: nothing new goes there until then.
+  void on_executor_out_of_reach(executor_id executor, incarnation epoch, time_point now, effects::list& out);
   /// `lost`: it died or fell silent; else it left on purpose. An older incarnation is ignored.
   void on_executor_gone(executor_id executor, incarnation epoch, const std::string& cause, bool lost, time_point now,
-                        effects::list& out);
+                        effects::list& out, const executor_exit& exit = {});
   void on_report(const executor_report& report, time_point now, effects::list& out);
   /// Compares what an executor has with what it was given. A difference that stays means that it must be given up.
   void on_heartbeat(const executor_heartbeat& beat, time_point now, effects::list& out);

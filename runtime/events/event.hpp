@@ -10,6 +10,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/scheduling/executor_exit.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 
@@ -111,6 +112,7 @@ struct executor_removed {
   executor_id executor;
   std::string cause;
   bool lost = false;
+  executor_exit exit = {}; ///< where whoever started it has seen its end
   bool operator==(const executor_removed&) const = default;
 };
 struct map_output_lost {

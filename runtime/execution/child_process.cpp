@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -53,6 +54,8 @@ struct launch {
   int in, out, err;
   int report; ///< write end of a pipe that the new program does not see: errno of what failed
   pid_t parent;
+  const std::vector<int>* groups; ///< open member files of control groups
+  std::uint64_t data_limit;
 };
 
 /// The child's own code: system calls only, since it shares the memory of this multi-threaded process, which is
@@ -63,6 +66,13 @@ struct launch {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &by_default, nullptr);
   // Killed with this process, however that ends; if it has ended already, nobody will send the signal.
   bool good = ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == l.parent;
+  for (const int group : *l.groups) good = good && ::write(group, "0", 1) == 1;
+  if (l.data_limit > 0) {
+    rlimit data{};
+    good = good && ::getrlimit(RLIMIT_DATA, &data) == 0;
+    data.rlim_cur = data.rlim_max < l.data_limit ? data.rlim_max : l.data_limit; // without a limit it is the largest
+    good = good && ::setrlimit(RLIMIT_DATA, &data) == 0;
+  }
   good = good && ::setsid() >= 0 && ::chdir(l.directory) == 0;
   good = good && ::dup2(l.in, 0) >= 0 && ::dup2(l.out, 1) >= 0 && ::dup2(l.err, 2) >= 0;
   // Whatever descriptors this process has open without close-on-exec.
@@ -123,6 +133,13 @@ result<child_process> child_process::start(const child_spec& spec) {
   if (in.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0) return start_error(spec.program, errno);
   const scoped_fd read_end{ends[0]};
   scoped_fd write_end{ends[1]};
+  std::vector<int> groups;
+  std::deque<scoped_fd> open_groups;
+  for (const auto& file : spec.member_files) {
+    groups.push_back(open_groups.emplace_back(::open(file.c_str(), O_WRONLY | O_CLOEXEC)).get());
+    if (groups.back() < 0)
+      return make_error(ec::io, "cannot open " + file + " to limit the command: " + std::strerror(errno));
+  }
   const auto arguments = pointers(spec.arguments);
   const auto environment = pointers(spec.environment);
   const launch l{spec.program.c_str(),
@@ -133,7 +150,9 @@ result<child_process> child_process::start(const child_spec& spec) {
                  out.get(),
                  err.get(),
                  write_end.get(),
-                 ::getpid()};
+                 ::getpid(),
+                 &groups,
+                 spec.data_limit};
   // No handler of this process may run in the child while they share memory.
   sigset_t all, before;
   sigfillset(&all);

@@ -19,6 +19,8 @@ struct child_spec {
   std::string directory;                ///< to run in
   std::string stdout_file;              ///< made anew, mode 0600
   std::string stderr_file;
+  std::vector<std::string> member_files = {}; ///< of control groups that it joins first; see cgroup::member_files
+  std::uint64_t data_limit = 0;               ///< bytes of its RLIMIT_DATA; 0: as this process
 };
 
 /// How a child ended and what it used.

@@ -111,6 +111,19 @@ std::string describe_excess(const std::string& program, std::uint64_t taken, std
          " of " + text(limit) + "; give the task more (task memory in its profile)";
 }
 
+/// By SIGKILL, or it has a shell's word for that of a process that it waited for.
+bool was_killed(const child_end& end) { return end.signal == SIGKILL || end.exit_code == 128 + SIGKILL; }
+
+/// The kernel killed a process of the command, and its task has no limit that was hit.
+std::string describe_starvation(const std::string& program, const attempt_group::usage& used) {
+  if (!used.at_limit || used.limit == 0)
+    return program + " was killed by the kernel, which had no memory left; let fewer tasks run at once";
+  return program +
+         " was killed because its executor and all that runs there together took the memory of the executor: " +
+         memory_to_string(static_cast<std::int64_t>(used.limit)) +
+         "; give the executor more, or its tasks a memory of their own (task memory in the profile)";
+}
+
 attempt_end failed(const error& why) { return failed_attempt(task_status::failed, why.message); }
 
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
@@ -188,25 +201,35 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   spec.stdout_file = *directory + "/stdout";
   spec.stderr_file = *directory + "/stderr";
 
+  const auto limit = task.resources.memory();
+  const attempt_group group{settings.limits, name, limit};
+  spec.member_files = group.member_files();
+  spec.data_limit = settings.limits.data;
   running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
-  const auto limit = task.resources.memory();
-  const auto waited = wait_for_end(*child, stop, settings.kill_grace, limit);
+  const auto waited = wait_for_end(*child, stop, settings.kill_grace, group.limits_memory() ? 0 : limit);
   // While the main process is a zombie its number and group are still its own.
   child->signal_group(SIGKILL);
   running.end_left_behind(child->pid(), identity.mark);
   const auto ended = child->reap();
   if (!ended) return failed(ended.error());
 
+  const auto used = group.used();
   attempt_end end;
   if (ended->signal != 0 || ended->exit_code != 0) {
-    auto text = waited.excess ? describe_excess(spec.arguments.front(), *waited.excess, limit)
-                              : describe(spec.arguments.front(), *ended);
+    const auto& name_of_it = spec.arguments.front();
+    auto text = describe(name_of_it, *ended);
+    auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
+    if (waited.excess || (group.limits_memory() && used.killed && used.at_limit)) {
+      text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit);
+      cause = failure_cause::memory_limit;
+    } else if (used.killed && was_killed(*ended)) {
+      text = describe_starvation(name_of_it, used);
+      cause = failure_cause::memory_limit;
+    }
     end = failed_attempt(task_status::failed, text, tail_of_file(spec.stderr_file));
-    end.failure->cause = waited.excess        ? failure_cause::memory_limit
-                         : ended->signal != 0 ? failure_cause::signal
-                                              : failure_cause::exit_code;
+    end.failure->cause = cause;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
   } else if (!waited.stopped && !stop.requested()) {
@@ -220,7 +243,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     }
   }
   end.cpu_nanoseconds = ended->cpu_nanoseconds;
-  end.peak_memory = std::max(ended->peak_memory, waited.peak_memory);
+  end.peak_memory = used.peak_memory > 0 ? used.peak_memory : std::max(ended->peak_memory, waited.peak_memory);
   return end;
 }
 

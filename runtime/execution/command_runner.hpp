@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/execution/attempt_group.hpp>
 #include <troupe/runtime/execution/command_environment.hpp>
 #include <troupe/runtime/execution/native_task.hpp>
 #include <troupe/runtime/execution/stop_event.hpp>
@@ -22,6 +23,7 @@ struct command_settings {
   environment_map environment;    ///< of the executor
   bool gpus = false;              ///< the executor has some, so that a task without any sees none
   duration kill_grace{};          ///< between SIGTERM and SIGKILL
+  command_limits limits = {};
 };
 
 /// One attempt and what its lease gives it.

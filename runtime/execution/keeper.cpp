@@ -145,7 +145,10 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
   int status = 0;
   while (::waitpid(executor, &status, 0) < 0 && errno == EINTR) {}
   end_all_descendants();
-  if (options.clear_up) options.clear_up();
+  if (options.clear_up) {
+    pollfd starter{kept_liveness_fd, POLLIN, 0};
+    options.clear_up(liveness_fd >= 0 && ::poll(&starter, 1, 0) > 0);
+  }
   return end_like(status);
 }
 

@@ -19,7 +19,8 @@ struct keeper_options {
   /// How long it may be stopped (SIGSTOP) at a stretch: a driver gives up a silent executor, and whether the driver
   /// itself still lives nobody can tell a stopped one. Zero: for ever.
   duration stopped_grace = duration::zero();
-  std::function<void()> clear_up = {}; ///< what the keeper does when nothing of the executor is left
+  /// What the keeper does when nothing of the executor is left. `orphaned`: the starter is gone and sees to nothing.
+  std::function<void(bool orphaned)> clear_up = {};
 };
 
 /// Ends this process as the child did whose `waitpid` status this is: by its signal, or gives its exit code.

@@ -49,8 +49,8 @@ struct task_runner::impl {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
     common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file};
-    common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"),
-                       opts.kill_grace};
+    common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace,
+                       opts.limits};
     common.flush_tasks = std::max(1u, opts.flush_tasks);
     common.on_outcomes = opts.on_outcomes;
     common.on_parked = [this](lease_thread& thread) {

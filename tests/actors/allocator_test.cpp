@@ -1,6 +1,7 @@
 // The allocator with a backend that only keeps what it is told.
 
 #include <map>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -175,6 +176,38 @@ TEST_F(allocator, answers_what_is_feasible_from_its_backend) {
   EXPECT_TRUE(got.answers[0].feasible);
   EXPECT_FALSE(got.answers[1].feasible);
   EXPECT_EQ(got.answers[1].sentence, "only shape 1");
+}
+
+TEST_F(allocator, tells_how_an_executor_has_ended_as_soon_as_its_backend_has_seen_it) {
+  world.say(tested, box(report(1, 1)));
+  backend->all_run();
+  std::optional<executor_exit> got;
+  auto answer = ask(world.self(), tested, 1h, box(exit_query{request_id{1}}));
+  world.pass(50ms);
+  EXPECT_FALSE(world.has_mail());
+  const executor_exit starved{exit_cause::memory_limit, 0, 9, 1 << 28, 1 << 27};
+  backend->statuses = {{request_id{1}, shape.shape, launch_state::gone, "it was killed", starved}};
+  world.pass(10ms);
+  ASSERT_TRUE(world.has_mail());
+  answer.receive([&](const boxed<exit_answer>& a) { got = a->exit; }, [](const caf::error&) {});
+  EXPECT_EQ(got, starved);
+}
+
+TEST_F(allocator, does_not_wait_for_ever_for_an_end_and_not_at_all_for_one_that_it_knows_nothing_of) {
+  world.say(tested, box(report(1, 1)));
+  backend->all_run();
+  std::optional<executor_exit> got;
+  EXPECT_FALSE(world.request(
+      tested, [&](const boxed<exit_answer>& a) { got = a->exit; }, box(exit_query{request_id{7}})));
+  EXPECT_EQ(got, executor_exit{});
+  got.reset();
+  auto answer = ask(world.self(), tested, 1h, box(exit_query{request_id{1}}));
+  world.pass(1s);
+  EXPECT_FALSE(world.has_mail());
+  world.pass(2s);
+  ASSERT_TRUE(world.has_mail());
+  answer.receive([&](const boxed<exit_answer>& a) { got = a->exit; }, [](const caf::error&) {});
+  EXPECT_EQ(got, executor_exit{});
 }
 
 TEST_F(allocator, has_stopped_when_nothing_of_it_is_left) {

@@ -91,6 +91,22 @@ TEST(allocation, two_executors_of_one_request_do_no_harm) {
   EXPECT_THAT(c.wanted(), IsEmpty());
 }
 
+TEST(allocation, two_executors_of_one_request_do_no_harm_beside_others) {
+  cluster c;
+  c.waiting(plain, 3).load();
+  c.waiting(plain, 0).admit_all(1s);
+  ASSERT_GE(c.report.idle.size(), 2u);
+  auto second = c.report.idle[0];
+  second.executor.value += 100;
+  second.draining = true;
+  const auto first = c.report.idle[0];
+  // What the second one says, after the first one was found idle, ends the request of both.
+  c.report.idle.push_back(second);
+  c.waiting(wide, 1);
+  c.load();
+  EXPECT_THAT(c.wanted(), ::testing::Each(::testing::Field(&executor_order::request, ::testing::Ne(first.request))));
+}
+
 TEST(allocation, serving_executor_is_not_stopped_for_idleness) {
   cluster c;
   c.waiting(plain, 1).load();

@@ -55,6 +55,21 @@ TEST(executor_loss, in_the_reduce_stage_lost_outputs_are_made_again_and_reducers
   h.check_idle();
 }
 
+TEST(executor_loss, that_is_announced_keeps_new_tasks_away_until_it_is_told) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{});
+  h.lose_connection(a);
+  h.lose_connection(a); // as harmless as once
+  const auto job = h.submit(job_builder{}.stage("work", 1));
+  EXPECT_THAT(h.attempts(a), SizeIs(0));
+  const auto b = h.add(executor_builder{});
+  EXPECT_THAT(h.attempts(b), SizeIs(1));
+  h.lose(a, "it was killed");
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
 TEST(executor_loss, outputs_that_nobody_needs_any_more_are_not_made_again) {
   scheduler_harness h;
   const auto a = h.add(executor_builder{});

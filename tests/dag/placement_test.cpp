@@ -167,6 +167,24 @@ TEST(placement, tasks_of_another_stage_are_not_queued_behind_a_long_one) {
   h.check_idle();
 }
 
+TEST(placement, tasks_of_another_stage_are_not_queued_behind_one_that_has_become_long) {
+  scheduler_harness h;
+  const auto gate = h.add(executor_builder{}.build("gate"));
+  const auto first = h.submit(job_builder{}.stage("gate", 1).build_id("gate").stage("short", 100'000).after(0));
+  const auto a = h.add(executor_builder{});
+  h.submit(job_builder{}.stage("turns long", 4000));
+  h.succeed_all(a, 100ns);
+  ASSERT_GT(h.attempts(a).size(), 1000u);
+  h.succeed_all(gate);
+  const auto b = h.add(executor_builder{});
+  h.succeed_all(b, 100ns);
+  ASSERT_GT(h.attempts(b).size(), 1000u) << "of the first job, known to be short";
+  for (int i = 0; i < 700; ++i) h.succeed(h.attempts(a)[0], {}, 10s);
+  for (const auto& attempt : h.attempts(a)) ASSERT_NE(attempt.stage, h.stage_of(first, 1));
+  h.drain(100ns);
+  h.check_idle();
+}
+
 TEST(placement, what_is_left_is_split_evenly) {
   scheduler_harness h;
   std::vector<executor_id> all;

@@ -1,6 +1,7 @@
 #include <troupe/launcher/run_directory.hpp>
 
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +47,40 @@ TEST_F(run_directories, are_swept_when_nobody_holds_them) {
   run_directory::sweep(base);
   EXPECT_TRUE(fs::exists(base + "/held"));
   EXPECT_FALSE(fs::exists(base + "/left"));
+}
+
+TEST_F(run_directories, go_with_their_control_groups_and_stay_while_one_is_occupied) {
+  // To the functions that remove groups, a directory is one; a file in it keeps it as a process would.
+  const auto group = scratch + "/troupe-x";
+  fs::create_directories(group + "/executor-1/self");
+  std::ofstream{group + "/executor-1/self/process"};
+  {
+    const auto held = run_directory::create(base, "one");
+    ASSERT_TRUE(held);
+    std::ofstream{held->path() + "/" + group_list_name} << group << '\n';
+  }
+  EXPECT_TRUE(fs::exists(base + "/one")) << "nobody would know of the group any more";
+  fs::remove(group + "/executor-1/self/process");
+  run_directory::sweep(base);
+  EXPECT_FALSE(fs::exists(base + "/one"));
+  EXPECT_FALSE(fs::exists(group));
+}
+
+TEST_F(run_directories, of_others_names_no_groups_to_us) {
+  const auto group = scratch + "/troupe-x";
+  const auto other = scratch + "/other";
+  fs::create_directories(group);
+  fs::create_directories(other);
+  const auto list = [&](const std::string& name) {
+    const auto held = run_directory::create(base, name);
+    std::ofstream{held->path() + "/" + group_list_name} << group << '\n' << other << '\n';
+    fs::permissions(held->path(), name == "open" ? fs::perms::all : fs::perms::owner_all);
+  };
+  list("open");
+  EXPECT_TRUE(fs::exists(group)) << "anybody can have written the list";
+  list("closed");
+  EXPECT_FALSE(fs::exists(group));
+  EXPECT_TRUE(fs::exists(other)) << "not of a name that we give";
 }
 
 TEST_F(run_directories, that_were_never_finished_are_swept_a_minute_later) {

@@ -89,6 +89,8 @@ executor_capacity full_capacity() {
 
 block_endpoint full_endpoint() { return {executor_id{7}, 0xfedcba9876543210u, "host-a", 65535}; }
 
+executor_exit full_exit() { return {exit_cause::memory_limit, -3, 9, 1 << 28, (1 << 28) - 1}; }
+
 executor_info full_info() {
   executor_info i;
   i.executor = executor_id{7};
@@ -223,7 +225,7 @@ std::vector<events::record> full_history() {
                           any_bytes},
       events::executor_requested{request_id{3}, shape_id{6}, "cores 4"},
       events::executor_added{full_info()},
-      events::executor_removed{executor_id{7}, "silent for 10s", true},
+      events::executor_removed{executor_id{7}, "silent for 10s", true, full_exit()},
       events::map_output_lost{stage_id{20}, 4, executor_id{7}},
       events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
   };
@@ -337,7 +339,7 @@ std::vector<executor_info> of() {
 }
 template <>
 std::vector<executor_gone> of() {
-  return {{executor_id{7}, 3, "connection lost", false}, {}};
+  return {{executor_id{7}, 3, "connection lost", false, true, full_exit()}, {}};
 }
 template <>
 std::vector<executor_orders> of() {
@@ -448,8 +450,16 @@ std::vector<release_answer> of() {
   return {{executor_id{7}, true, true, "busy"}, {}};
 }
 template <>
+std::vector<exit_query> of() {
+  return {{request_id{3}}, {}};
+}
+template <>
+std::vector<exit_answer> of() {
+  return {{request_id{3}, full_exit()}, {}};
+}
+template <>
 std::vector<launch_report> of() {
-  return {{{{request_id{3}, shape_id{6}, launch_state::refused, "exit code 3"}, {}}}, {}};
+  return {{{{request_id{3}, shape_id{6}, launch_state::refused, "exit code 3", full_exit()}, {}}}, {}};
 }
 template <>
 std::vector<status_query> of() {

@@ -280,6 +280,22 @@ TEST(carving, making_way_is_enough_and_nobody_goes_in_vain) {
   EXPECT_GT(asked, 50);
 }
 
+TEST(carving, who_has_a_bit_of_everything_goes_alone) {
+  const auto with_license = [](resource_profile profile, std::int64_t licenses) {
+    if (licenses > 0) profile.executor["license"].amount = licenses;
+    return profile;
+  };
+  carving c{{{"h", "", 14, 32 * gib, {{"gpu", numbered(3)}, {"license", {3, {}}}}}}, ""};
+  // Of each resource somebody else has more, but lacks the others.
+  ASSERT_TRUE(c.place(request_id{1}, shape(8, 8 * gib)));
+  ASSERT_TRUE(c.place(request_id{2}, shape(1, gib, 2)));
+  ASSERT_TRUE(c.place(request_id{3}, with_license(shape(1, gib), 2)));
+  ASSERT_TRUE(c.place(request_id{4}, with_license(shape(2, gib, 1), 1)));
+  const auto wanted = with_license(shape(4, gib, 1), 1);
+  const std::vector<request_id> all{request_id{1}, request_id{2}, request_id{3}, request_id{4}};
+  EXPECT_EQ(c.who_makes_way(wanted, 1, {}, all).going, std::vector<request_id>{request_id{4}});
+}
+
 TEST(carving, says_what_is_missing_for_so_many) {
   auto c = two_hosts();
   EXPECT_EQ(c.lack_for(shape(2, gib), 4), "");

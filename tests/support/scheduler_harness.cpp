@@ -64,6 +64,12 @@ executor_id scheduler_harness::add(const executor_builder& what) {
   return id;
 }
 
+void scheduler_harness::lose_connection(executor_id e) {
+  effects::list out;
+  scheduler.on_executor_out_of_reach(e, executor(e).info().epoch, now, out);
+  carry_out(out);
+}
+
 void scheduler_harness::lose(executor_id e, const std::string& cause, bool lost) {
   const auto epoch = executor(e).info().epoch;
   executors_.erase(e);

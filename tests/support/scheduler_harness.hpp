@@ -33,6 +33,8 @@ public:
   /// The same with other numbers for its profiles than the registry's: one for each, the default one first.
   job_id submit(const job_builder& job, const std::vector<resolved_profile>& profiles);
   executor_id add(const executor_builder& what);
+  /// Its connection is closed; `lose` follows.
+  void lose_connection(executor_id e);
   void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true);
   void cancel(job_id job);
   result<void> cancel_stage(job_id job, std::uint32_t index);

@@ -12,6 +12,7 @@
 
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
+#include <troupe/runtime/execution/cgroup_find.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 
 namespace troupe {
@@ -108,6 +109,7 @@ test_cluster::test_cluster(options opts)
   auto app = application::start(std::move(start));
   if (!app) throw test_cluster_error(app.error().message);
   app_ = std::move(*app);
+  session_id_ = app_->session_id();
 }
 
 test_cluster::~test_cluster() noexcept(false) {
@@ -200,6 +202,10 @@ std::vector<std::string> test_cluster::look_around() const {
   std::error_code ec;
   for (const auto& entry : fs::recursive_directory_iterator{base_.path() + "/run", ec})
     left.push_back("file " + entry.path().string());
+  using enum cgroup_controller;
+  const auto group = find_cgroups({memory, cpu, pids}).base.child("troupe-" + session_id_);
+  for (const auto& part : group.parts())
+    if (fs::exists(part.directory, ec)) left.push_back("control group " + part.directory);
   return left;
 }
 

@@ -130,7 +130,7 @@ public:
   /// Ends the session, as the destructor would. Sessions and jobs of it fail from then on. May be called twice.
   void close();
   /// Ends the session and says what is left of it within `options::patience`: processes, listening ports, descriptors
-  /// of this process, files.
+  /// of this process, files, control groups.
   std::vector<std::string> left_behind();
   /// The same; throws test_cluster_error when something is left.
   void check_clean();
@@ -143,6 +143,7 @@ private:
   std::map<int, std::string> descriptors_before_;
   std::map<std::uint64_t, std::uint16_t> ports_before_;
   std::unique_ptr<application> app_;
+  std::string session_id_;
   bool checked_ = false;
 };
 
