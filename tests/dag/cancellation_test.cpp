@@ -113,7 +113,7 @@ void tell_overdue(scheduler_harness& h, executor_id e, std::vector<overdue_attem
 
 TEST(overdue_attempts, in_an_executor_process_have_it_replaced) {
   scheduler_harness h;
-  const auto e = h.add(executor_builder{}.cores(3));
+  const auto e = h.add(executor_builder{}.cores(4));
   const auto maps = h.submit(job_builder{}.max_failures(1).stage("map", 1).buckets(1).stage("reduce", 1).reads(0));
   h.succeed(h.attempts_of(maps, 0).at(0));
   const auto stubborn = h.submit(job_builder{}.stage("stubborn", 1));
@@ -134,7 +134,7 @@ TEST(overdue_attempts, in_an_executor_process_have_it_replaced) {
   const auto later = h.submit(job_builder{}.stage("s", 1));
   EXPECT_THAT(h.attempts_of(later, 0), IsEmpty()) << "nothing starts there any more";
   h.lose(e, h.given_up[0].cause, h.given_up[0].lost);
-  h.add(executor_builder{}.cores(3));
+  h.add(executor_builder{}.cores(4));
   EXPECT_THAT(h.attempts_of(maps, 0), SizeIs(1)) << "its output went with the executor";
   h.drain();
   for (const auto job : {maps, beside, later}) EXPECT_EQ(h.progress(job).state, job_state::succeeded);
