@@ -59,7 +59,7 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       ask_allocator(self, std::move(a->shapes));
     } else if (auto* g = std::get_if<effects::give_up_executor>(&effect)) {
       log->warn("executor-given-up executor={} cause=\"{}\"", g->executor.value, g->cause);
-      tell(self, config.driver, box(executor_gone{g->executor, g->epoch, std::move(g->cause), true}));
+      tell(self, config.driver, box(executor_gone{g->executor, g->epoch, std::move(g->cause), g->lost}));
     } else if (auto* l = std::get_if<effects::report_load>(&effect)) {
       if (allocator) tell(self, allocator, box(std::move(l->report)));
     }
@@ -270,6 +270,23 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         if (!known)
           return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(cancel->job.value)));
         return box(acknowledged{});
+      },
+      [self](const boxed<cancel_stage>& cancel) -> caf::result<boxed<acknowledged>> {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
+        auto done =
+            s.core->on_stage_cancelled(cancel->job, cancel->stage, cancel->reason, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        if (!done) return to_caf_error(done.error());
+        return box(acknowledged{});
+      },
+      [self](const boxed<cancel_group>& cancel) -> caf::result<boxed<cancelled_jobs>> {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
+        auto ended = s.core->on_group_cancelled(cancel->group, cancel->reason, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+        if (!ended) return to_caf_error(ended.error());
+        return box(cancelled_jobs{std::move(*ended)});
       },
       [self](const boxed<release_request>& request) -> caf::result<boxed<release_answer>> {
         auto& s = state_of(self);

@@ -121,6 +121,16 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         if (!s.admitted->passes(self)) return to_caf_error(stranger());
         return ask_scheduler<acknowledged>(self, cancel);
       },
+      [self](const boxed<cancel_stage>& stage) -> caf::result<boxed<acknowledged>> {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        return ask_scheduler<acknowledged>(self, stage);
+      },
+      [self](const boxed<cancel_group>& group) -> caf::result<boxed<cancelled_jobs>> {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        return ask_scheduler<cancelled_jobs>(self, group);
+      },
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);
         if (s.admitted->passes(self)) tell(self, s.scheduler, release);

@@ -106,6 +106,7 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   b.block_directory = std::move(options.directory);
   b.block_memory = options.block_memory;
   b.max_inline_result = options.max_inline_result;
+  b.kill_grace = options.kill_grace;
   b.local = local;
   b.fetcher = out.blocks;
   b.loggers = options.loggers;

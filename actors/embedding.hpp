@@ -54,6 +54,9 @@ struct embedded_options {
   allocation_policy::options allocation;        ///< without `fixed`
   std::uint64_t block_memory = 256ull << 20;    ///< bytes per executor; more goes to files
   std::uint64_t max_inline_result = 1ull << 20; ///< bytes; a larger result is announced and read by `fetch_result`
+  /// That a cancelled attempt has to end: a command is killed then, a native task is logged, and its slot is lost until
+  /// it ends.
+  duration kill_grace = std::chrono::seconds{10};
   logger_source loggers = silent_loggers();
 
   /// One core and 1 GiB, a task taking one cpu.

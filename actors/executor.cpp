@@ -39,6 +39,7 @@ struct executor_state {
   time_point last_beat{}; ///< of ours
   time_point last_word{}; ///< of the driver
   time_point last_tick{};
+  duration late{}; ///< of all ticks together: time in which this process, and so its tasks, may not have run
   bool driver_out_of_reach = false; ///< its connection is closed
   std::uint64_t beats = 0;
   std::uint64_t reports = 0; ///< sent
@@ -65,6 +66,7 @@ struct executor_state {
   void start_runner(executor_pointer self, executor_id id);
   void dispatch(executor_pointer self);
   void report(executor_pointer self, executor_report&& content);
+  void tell_of_overdue(executor_pointer self, time_point now);
   void beat(executor_pointer self, time_point now);
   void tick_passed(executor_pointer self);
   void leave(executor_pointer self, error why);
@@ -171,6 +173,17 @@ void executor_state::report(executor_pointer self, executor_report&& content) {
   tell(self, scheduler, box(std::move(content)));
 }
 
+/// Whoever decides about this executor hears of tasks that do not end.
+void executor_state::tell_of_overdue(executor_pointer self, time_point now) {
+  executor_report content;
+  content.overdue = runner->overdue(now - late);
+  for (const auto& a : content.overdue)
+    log->error("attempt-overdue job={} stage={} name=\"{}\" partition={} attempt={}: it still runs {}ms after it was "
+               "cancelled (troupe.task.kill-grace)",
+               a.job.value, a.stage.value, a.stage_name, a.partition, a.attempt, a.waited_nanoseconds / 1'000'000);
+  if (!content.overdue.empty()) report(self, std::move(content));
+}
+
 void executor_state::beat(executor_pointer self, time_point now) {
   last_beat = now;
   const auto load = runner->current_load();
@@ -191,9 +204,11 @@ void executor_state::tick_passed(executor_pointer self) {
   // Our own lateness is not the driver's silence.
   const auto lateness = std::max(duration::zero(), now - last_tick - config.tick_interval);
   last_tick = now;
+  late += lateness;
   if (now_in != phase::active) return;
   last_word += std::min(lateness, now - last_word);
   runner->flush();
+  tell_of_overdue(self, now);
   if (now - last_beat >= heartbeat_interval) beat(self, now);
   // A driver that is there is silent between its heartbeats.
   if (now - last_word > config.driver_timeout + (driver_out_of_reach ? duration::zero() : heartbeat_interval)) {

@@ -37,9 +37,9 @@ public:
     duration shutdown_grace = std::chrono::seconds{1};
     /// What the commands of the executor of this name may take; unset: no limits.
     std::function<command_limits(const std::string& name, const executor_capacity& capacity)> limit_commands;
-    duration kill_grace = std::chrono::milliseconds{500}; ///< of commands
-    std::shared_ptr<local_blocks> local;                  ///< where executors of this process find each other's blocks
-    std::shared_ptr<block_client> fetcher;                ///< reads shuffles
+    duration kill_grace = std::chrono::seconds{10}; ///< of attempts that are cancelled
+    std::shared_ptr<local_blocks> local;            ///< where executors of this process find each other's blocks
+    std::shared_ptr<block_client> fetcher;          ///< reads shuffles
     logger_source loggers = silent_loggers();
   };
   /// `system` outlives it.

@@ -141,6 +141,9 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);
   d.scheduler.loss_timeout = s.get(keys::executor_heartbeat_timeout);
   d.scheduler.alternative_wait = s.get(keys::scheduler_alternative_wait);
+  d.scheduler.scarce_resource_wait = s.get(keys::scheduler_scarce_resource_wait);
+  d.scheduler.placement = placement_policy_of(s);
+  d.scheduler.sharing = sharing_of(s);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
   d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
@@ -348,7 +351,8 @@ void application::impl::stop() {
   if (jobs) jobs->close();
   if (own_driver && driver) shut_down(driver);
   driver = nullptr;
-  if (system && !await_actors(*system, grace)) {
+  // Commands have had their time by now.
+  if (system && !await_actors(*system, opts.effective.get(keys::shutdown_grace) + std::chrono::milliseconds{500})) {
     // A native task that does not end keeps its executor, and a system that goes before its actors takes the process
     // along. What is kept here ends with the process.
     static_cast<void>(system.release());
@@ -389,6 +393,9 @@ session_options application::make_session_options() const {
   const auto& s = impl_->opts.effective;
   session_options out;
   out.default_parallelism = static_cast<std::uint32_t>(std::max<std::int64_t>(2, impl_->cores));
+  out.jobs.pool = s.get(keys::scheduler_pool);
+  out.jobs.stage_timeout = s.get(keys::stage_timeout);
+  out.jobs.task_timeout = s.get(keys::task_timeout);
   out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
   out.jobs.on_profile_change =
       s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;

@@ -159,6 +159,20 @@ result<void> job_connection::cancel(job_id job, std::string_view reason) {
   return {};
 }
 
+result<void> job_connection::cancel_stage(job_id job, std::uint32_t stage, std::string_view reason) {
+  auto answer =
+      call<acknowledged>(options_.request_timeout, box(troupe::cancel_stage{job, stage, std::string{reason}}));
+  if (!answer) return answer.error();
+  return {};
+}
+
+result<std::vector<job_id>> job_connection::cancel_group(std::string_view group, std::string_view reason) {
+  auto answer = call<cancelled_jobs>(options_.request_timeout,
+                                     box(troupe::cancel_group{std::string{group}, std::string{reason}}));
+  if (!answer) return answer.error();
+  return (*answer)->jobs;
+}
+
 void job_connection::cancel_all(std::string_view reason) {
   std::vector<job_id> open;
   {

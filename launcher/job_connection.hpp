@@ -41,6 +41,8 @@ public:
   void release(job_id job) override;
   result<std::vector<task_placement>> placements(job_id job) override;
   result<void> cancel(job_id job, std::string_view reason) override;
+  result<void> cancel_stage(job_id job, std::uint32_t stage, std::string_view reason) override;
+  result<std::vector<job_id>> cancel_group(std::string_view group, std::string_view reason) override;
 
   /// Cancels every job of this connection that has not ended.
   void cancel_all(std::string_view reason);

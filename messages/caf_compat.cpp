@@ -81,7 +81,7 @@ error from_caf_error(const caf::actor_system& system, const caf::error& what) {
     if (context.match_elements<std::uint16_t, std::string>()) {
       const auto code = context.get_as<std::uint16_t>(0);
       // A number that this build does not know (or none) is still a failure.
-      const bool known = code != 0 && code <= static_cast<std::uint16_t>(ec::internal);
+      const bool known = code != 0 && code <= static_cast<std::uint16_t>(last_code);
       return make_error(known ? static_cast<ec>(code) : ec::internal, context.get_as<std::string>(1));
     }
   }

@@ -22,7 +22,7 @@ void write(const error& in, pb::Failure& out, const place& at) {
 }
 
 void read(const pb::Failure& in, error& out, const place& at) {
-  out.code = at.enumerator("code", in.code(), ec::internal);
+  out.code = at.enumerator("code", in.code(), last_code);
   out.message = at.text("message", in.message());
 }
 

@@ -149,7 +149,24 @@ static void read(const pb::TaskFailed& in, events::task_failed& out, const place
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.executor.value = in.executor();
   out.status = at.enumerator("status", in.status(), task_status::lost);
-  out.cause = at.enumerator("cause", in.cause(), failure_cause::lost);
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::time_limit);
+  out.message = at.text("message", in.message());
+}
+
+static void write(const events::attempt_overdue& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_attempt_overdue();
+  out.set_job(in.job.value);
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_executor(in.executor.value);
+  out.set_replaced(in.replaced);
+  out.set_message(at.text("message", in.message));
+}
+
+static void read(const pb::AttemptOverdue& in, events::attempt_overdue& out, const place& at) {
+  out.job.value = in.job();
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.executor.value = in.executor();
+  out.replaced = in.replaced();
   out.message = at.text("message", in.message());
 }
 
@@ -237,6 +254,7 @@ static void read(const pb::EventRecord& in, events::record& out, const place& at
   case pb::EventRecord::kExecutorAdded: return read_content<executor_added>(in.executor_added(), to, at);
   case pb::EventRecord::kExecutorRemoved: return read_content<executor_removed>(in.executor_removed(), to, at);
   case pb::EventRecord::kMapOutputLost: return read_content<map_output_lost>(in.map_output_lost(), to, at);
+  case pb::EventRecord::kAttemptOverdue: return read_content<attempt_overdue>(in.attempt_overdue(), to, at);
   case pb::EventRecord::CONTENT_NOT_SET: break;
   }
   at.fail("content", "is missing");

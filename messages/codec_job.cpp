@@ -75,6 +75,13 @@ void read(const pb::Program& in, std::variant<native_program, command_program>& 
   at.fail("is neither native nor a command");
 }
 
+/// On the wire 0 is never.
+template <class Set>
+static void write_timeout(duration timeout, Set set) {
+  set(timeout == never ? 0 : timeout.count());
+}
+static duration read_timeout(std::int64_t nanoseconds) { return nanoseconds == 0 ? never : duration{nanoseconds}; }
+
 static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   out.set_name(at.name("name", in.name));
   out.set_profile(in.profile);
@@ -88,6 +95,8 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   }
   out.set_keep_results(in.keep_results);
   write_list(in.carried, *out.mutable_carried(), at, "carried");
+  write_timeout(in.timeout, [&](std::int64_t t) { out.set_timeout(t); });
+  write_timeout(in.task_timeout, [&](std::int64_t t) { out.set_task_timeout(t); });
 }
 
 static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
@@ -105,6 +114,8 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
   }
   out.keep_results = in.keep_results();
   read_list(in.carried(), out.carried, at, "carried");
+  out.timeout = read_timeout(at.amount("timeout", in.timeout()));
+  out.task_timeout = read_timeout(at.amount("task_timeout", in.task_timeout()));
 }
 
 static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
@@ -112,7 +123,9 @@ static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
   write_list(in.profiles, *out.mutable_profiles(), at, "profiles");
   write_list(in.stages, *out.mutable_stages(), at, "stages");
   out.set_max_task_failures(in.max_task_failures);
+  out.set_pool(at.name("pool", in.pool));
   out.set_on_profile_change(static_cast<pb::ProfileChange>(in.on_profile_change));
+  out.set_group(at.name("group", in.group));
 }
 
 static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
@@ -120,7 +133,9 @@ static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
   read_list(in.profiles(), out.profiles, at, "profiles");
   read_list(in.stages(), out.stages, at, "stages");
   out.max_task_failures = in.max_task_failures();
+  out.pool = at.name("pool", in.pool());
   out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
+  out.group = at.name("group", in.group());
 }
 
 static void write(const job_submission& in, pb::JobSubmission& out, const place& at) {
@@ -153,8 +168,42 @@ static void read(const pb::CancelJob& in, cancel_job& out, const place& at) {
   out.reason = at.text("reason", in.reason());
 }
 
+static void write(const cancel_stage& in, pb::CancelStage& out, const place& at) {
+  out.set_job(in.job.value);
+  out.set_stage(in.stage);
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::CancelStage& in, cancel_stage& out, const place& at) {
+  out.job.value = in.job();
+  out.stage = in.stage();
+  out.reason = at.text("reason", in.reason());
+}
+
+static void write(const cancel_group& in, pb::CancelGroup& out, const place& at) {
+  out.set_group(at.name("group", in.group));
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::CancelGroup& in, cancel_group& out, const place& at) {
+  out.group = at.name("group", in.group());
+  out.reason = at.text("reason", in.reason());
+}
+
+static void write(const cancelled_jobs& in, pb::CancelledJobs& out, const place&) {
+  for (const auto job : in.jobs) out.add_jobs(job.value);
+}
+
+static void read(const pb::CancelledJobs& in, cancelled_jobs& out, const place& at) {
+  if (!at.fits("jobs", static_cast<std::size_t>(in.jobs_size()))) return;
+  for (const auto job : in.jobs()) out.jobs.push_back(job_id{job});
+}
+
 } // namespace troupe::wire
 
 TROUPE_WIRE_FORM(job_submission, JobSubmission)
 TROUPE_WIRE_FORM(job_accepted, JobAccepted)
 TROUPE_WIRE_FORM(cancel_job, CancelJob)
+TROUPE_WIRE_FORM(cancel_stage, CancelStage)
+TROUPE_WIRE_FORM(cancel_group, CancelGroup)
+TROUPE_WIRE_FORM(cancelled_jobs, CancelledJobs)

@@ -49,6 +49,7 @@ static void write(const job_progress& in, pb::JobProgress& out, const place& at)
   write_list(in.stages, *out.mutable_stages(), at, "stages");
   out.set_wall_nanoseconds(in.wall_nanoseconds);
   out.set_waiting_for(at.text("waiting_for", in.waiting_for));
+  out.set_group(at.name("group", in.group));
 }
 
 static void read(const pb::JobProgress& in, job_progress& out, const place& at) {
@@ -58,6 +59,7 @@ static void read(const pb::JobProgress& in, job_progress& out, const place& at) 
   read_list(in.stages(), out.stages, at, "stages");
   out.wall_nanoseconds = in.wall_nanoseconds();
   out.waiting_for = at.text("waiting_for", in.waiting_for());
+  out.group = at.name("group", in.group());
 }
 
 static void write(const result_location& in, pb::ResultLocation& out, const place& at) {

@@ -126,9 +126,12 @@ static void write(const stage_install& in, pb::StageInstall& out, const place& a
   out.set_buckets(in.buckets);
   write(*in.program, *out.mutable_program(), place{at, "program"});
   write_list(in.inputs, *out.mutable_inputs(), at, "inputs");
+  out.set_task_timeout(in.task_timeout == never ? 0 : in.task_timeout.count());
 }
 
 static void read(const pb::StageInstall& in, stage_install& out, const place& at) {
+  if (const auto timeout = at.amount("task_timeout", in.task_timeout()); timeout != 0)
+    out.task_timeout = duration{timeout};
   out.stage.value = in.stage();
   out.stage_attempt = in.stage_attempt();
   out.job.value = in.job();
@@ -220,7 +223,7 @@ static void read(const pb::TaskFailure& in, task_failure& out, const place& at) 
   out.stderr_tail = at.text("stderr_tail", in.stderr_tail());
   out.exit_code = in.exit_code();
   out.signal = in.signal();
-  out.cause = at.enumerator("cause", in.cause(), failure_cause::lost);
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::time_limit);
   read_attempt(in.map_output(), {out.shuffle, out.map_partition, out.map_attempt});
   out.map_executor.value = in.map_executor();
 }
@@ -300,12 +303,31 @@ static void read(const pb::OutcomeBatch& in, std::shared_ptr<const outcome_batch
   out = std::move(batch);
 }
 
+static void write(const overdue_attempt& in, pb::OverdueAttempt& out, const place& at) {
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_lease(in.lease.value);
+  out.set_job(in.job.value);
+  out.set_stage_name(at.name("stage_name", in.stage_name));
+  out.set_waited_nanoseconds(in.waited_nanoseconds);
+  out.set_timed_out(in.timed_out);
+}
+
+static void read(const pb::OverdueAttempt& in, overdue_attempt& out, const place& at) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.lease.value = in.lease();
+  out.job.value = in.job();
+  out.stage_name = at.name("stage_name", in.stage_name());
+  out.waited_nanoseconds = in.waited_nanoseconds();
+  out.timed_out = in.timed_out();
+}
+
 static void write(const executor_report& in, pb::ExecutorReport& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);
   out.set_orders_seen(in.orders_seen);
   write_list(in.refusals, *out.mutable_refusals(), at, "refusals");
   write_list(in.outcomes, *out.mutable_outcomes(), at, "outcomes");
+  write_list(in.overdue, *out.mutable_overdue(), at, "overdue");
 }
 
 static void read(const pb::ExecutorReport& in, executor_report& out, const place& at) {
@@ -314,6 +336,7 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
   out.orders_seen = in.orders_seen();
   read_list(in.refusals(), out.refusals, at, "refusals");
   read_list(in.outcomes(), out.outcomes, at, "outcomes");
+  read_list(in.overdue(), out.overdue, at, "overdue");
 }
 
 } // namespace troupe::wire

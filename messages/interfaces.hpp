@@ -91,6 +91,11 @@ using dag_scheduler_actor = handle<
     boxed<job_accepted>(boxed<job_submission>, client_actor),
     /// Ends a job; one that has ended already is acknowledged as well. Driver, for a client.
     boxed<acknowledged>(boxed<cancel_job>),
+    /// Ends one stage, and so its job; where either has ended it is acknowledged as well. Driver, for a client.
+    boxed<acknowledged>(boxed<cancel_stage>),
+    /// Ends the jobs of a group; repeats end those that came since. A group of no known job is declined. Driver, for a
+    /// client.
+    boxed<cancelled_jobs>(boxed<cancel_group>),
     /// May this idle executor be stopped? A yes drains it. Allocator.
     boxed<release_answer>(boxed<release_request>),
     /// Requested executors that will not register. Totals; may be repeated. Allocator.
@@ -125,6 +130,10 @@ using driver_actor = handle<
     boxed<job_accepted>(boxed<job_submission>, client_actor),
     /// Ends a job. Client.
     boxed<acknowledged>(boxed<cancel_job>),
+    /// Ends one stage of a job, and so the job. Client.
+    boxed<acknowledged>(boxed<cancel_stage>),
+    /// Ends the unfinished jobs of a group. Client.
+    boxed<cancelled_jobs>(boxed<cancel_group>),
     /// Results of an ended job that stayed on executors may go. Client.
     void(boxed<release_results>),
     /// Executors and jobs as they stand. Client.

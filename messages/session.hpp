@@ -121,6 +121,25 @@ struct cancel_job {
   bool operator==(const cancel_job&) const = default;
 };
 
+/// One stage of a job, by its place there from 0. The job needs it, so it fails.
+struct cancel_stage {
+  job_id job;
+  std::uint32_t stage = 0;
+  std::string reason;
+  bool operator==(const cancel_stage&) const = default;
+};
+/// Every unfinished job of a group, whoever has submitted it.
+struct cancel_group {
+  std::string group;
+  std::string reason;
+  bool operator==(const cancel_group&) const = default;
+};
+/// The answer: those that it has ended; none where all had ended already.
+struct cancelled_jobs {
+  std::vector<job_id> jobs;
+  bool operator==(const cancelled_jobs&) const = default;
+};
+
 /// Profiles to register, and stages in which several of them meet. An empty profile means the default one.
 struct register_profiles {
   std::string submitter; ///< who built them, whose build numbers are unique; "" for the session itself

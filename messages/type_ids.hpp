@@ -68,5 +68,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::event_batch>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::release_results>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::exit_query>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::exit_answer>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_stage>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_group>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancelled_jobs>) )
 
 CAF_END_TYPE_ID_BLOCK(troupe)

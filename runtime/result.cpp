@@ -21,6 +21,7 @@ std::string_view to_string(ec code) noexcept {
   case ec::malformed: return "malformed";
   case ec::overloaded: return "overloaded";
   case ec::internal: return "internal";
+  case ec::timed_out: return "timed-out";
   }
   return "unknown";
 }

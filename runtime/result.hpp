@@ -29,7 +29,10 @@ enum class ec : std::uint16_t {
   malformed = 14,            ///< bytes that do not follow their format
   overloaded = 15,           ///< a stated limit was reached
   internal = 16,             ///< a defect of Troupe itself
+  timed_out = 17,            ///< it took longer than its author allows
 };
+/// The largest number.
+inline constexpr ec last_code = ec::timed_out;
 
 /// The enumerator's name, for logs.
 std::string_view to_string(ec code) noexcept;

@@ -13,4 +13,7 @@ using duration = std::chrono::nanoseconds;
 /// names the time line; tests make moments from numbers.
 using time_point = std::chrono::time_point<std::chrono::steady_clock, duration>;
 
+/// A wait that has no end.
+inline constexpr duration never = duration::max();
+
 } // namespace troupe

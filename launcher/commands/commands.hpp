@@ -37,7 +37,14 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json);
 int cluster_status(const cluster_flags& flags);
 int cluster_down(const cluster_flags& flags);
 int jobs(const cluster_flags& flags);
-int cancel(const cluster_flags& flags, const std::string& job);
+
+/// Either a job, or one stage of it, or a group.
+struct cancel_flags {
+  std::string job;   ///< number
+  std::string stage; ///< number within the job; "": the whole job
+  std::string group;
+};
+int cancel(const cluster_flags& flags, const cancel_flags& what);
 
 struct log_flags {
   std::string job;      ///< number; "": not of a job

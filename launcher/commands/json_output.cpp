@@ -8,6 +8,7 @@ using json = nlohmann::ordered_json;
 
 json json_of(const job_progress& job) {
   json out = {{"job", job.job.value}, {"name", job.name}, {"state", to_string(job.state)}};
+  if (!job.group.empty()) out["group"] = job.group;
   out["wall-nanoseconds"] = job.wall_nanoseconds;
   if (!job.waiting_for.empty()) out["waiting-for"] = job.waiting_for;
   out["stages"] = json::array();

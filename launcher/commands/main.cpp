@@ -187,11 +187,20 @@ int main(int argc, char** argv) {
   add_cluster(*jobs_app, cluster);
   jobs_app->callback([&] { chosen = [&] { return jobs(cluster); }; });
 
-  std::string job;
-  auto* cancel_app = command(app, "cancel", "End a job", "  troupe cancel 3");
-  cancel_app->add_option("job", job, "Its number, as `troupe jobs` prints it")->required();
+  cancel_flags ends;
+  auto* cancel_app = command(app, "cancel", "End a job, one stage of it (the job then fails), or the jobs of a group",
+                             "  troupe cancel 3\n"
+                             "  troupe cancel 3 --stage 1\n"
+                             "  troupe cancel --group nightly");
+  auto* cancel_what = cancel_app->add_option_group("what");
+  auto* cancel_number = cancel_what->add_option("job", ends.job, "Its number, as `troupe jobs` prints it");
+  cancel_what->add_option("--group", ends.group, "Every unfinished job of this group")->type_name("NAME");
+  cancel_what->require_option(1);
+  cancel_app->add_option("--stage", ends.stage, "Only this stage of the job, by its number there: the first one has 0")
+      ->type_name("N")
+      ->needs(cancel_number);
   add_cluster(*cancel_app, cluster);
-  cancel_app->callback([&] { chosen = [&] { return cancel(cluster, job); }; });
+  cancel_app->callback([&] { chosen = [&] { return cancel(cluster, ends); }; });
 
   log_flags what;
   auto* logs_app = command(app, "logs", "Print what the attempts of a job wrote, or the log of an executor",

@@ -57,14 +57,14 @@ void print_executors(const troupe::cluster_status& status) {
 }
 
 void print_jobs(const troupe::cluster_status& status) {
-  text_table table{{{"JOB", side::right},
-                    {"STATE"},
-                    {"STAGES", side::right},
-                    {"TASKS", side::right},
-                    {"RUNNING", side::right},
-                    {"FAILED", side::right},
-                    {"TIME", side::right},
-                    {"NAME"}}};
+  std::vector<text_table::column> columns{{"JOB", side::right},     {"STATE"},
+                                          {"STAGES", side::right},  {"TASKS", side::right},
+                                          {"RUNNING", side::right}, {"FAILED", side::right},
+                                          {"TIME", side::right},    {"NAME"}};
+  const bool groups =
+      std::any_of(status.jobs.begin(), status.jobs.end(), [](const job_progress& job) { return !job.group.empty(); });
+  if (groups) columns.push_back({"GROUP"});
+  text_table table{std::move(columns)};
   for (const auto& job : status.jobs) {
     std::uint64_t tasks = 0, done = 0, running = 0, failures = 0, complete = 0;
     for (const auto& s : job.stages) {
@@ -74,10 +74,16 @@ void print_jobs(const troupe::cluster_status& status) {
       failures += s.failures;
       complete += s.state == stage_state::complete;
     }
-    table.add({std::to_string(job.job.value), std::string{to_string(job.state)},
-               std::to_string(complete) + "/" + std::to_string(job.stages.size()),
-               std::to_string(done) + "/" + std::to_string(tasks), std::to_string(running), std::to_string(failures),
-               time_for_people(job.wall_nanoseconds), printable(job.name)});
+    std::vector<std::string> row{std::to_string(job.job.value),
+                                 std::string{to_string(job.state)},
+                                 std::to_string(complete) + "/" + std::to_string(job.stages.size()),
+                                 std::to_string(done) + "/" + std::to_string(tasks),
+                                 std::to_string(running),
+                                 std::to_string(failures),
+                                 time_for_people(job.wall_nanoseconds),
+                                 printable(job.name)};
+    if (groups) row.push_back(printable(job.group));
+    table.add(std::move(row));
   }
   std::cout << table.text();
 }
@@ -127,26 +133,6 @@ int jobs(const cluster_flags& flags) {
   } else {
     print_jobs(at->status);
   }
-  return 0;
-}
-
-int cancel(const cluster_flags& flags, const std::string& text) {
-  const auto job = parse_job(text);
-  if (!job) return complain(job.error());
-  const auto at = look(flags, "cancel");
-  if (!at) return complain(at.error());
-  const auto known = find_job(at->status, *job);
-  if (!known) return complain(known.error());
-  const bool open = (*known)->state == job_state::accepted || (*known)->state == job_state::running;
-  if (open)
-    if (const auto ended = at->app->jobs()->cancel(*job, "cancelled by `troupe cancel`"); !ended)
-      return complain(ended.error());
-  if (flags.json)
-    print_json({{"job", job->value}, {"cancelled", open}});
-  else if (open)
-    std::cout << "job " << job->value << " is cancelled\n";
-  else
-    std::cout << "job " << job->value << " had ended already: " << to_string((*known)->state) << '\n';
   return 0;
 }
 

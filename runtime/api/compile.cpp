@@ -14,6 +14,7 @@ class compilation {
 public:
   explicit compilation(const compile_options& options) : options_(options) {
     job_.max_task_failures = options.max_task_failures;
+    job_.pool = options.pool;
     job_.on_profile_change = options.on_profile_change;
     job_.profiles.emplace_back();
   }
@@ -40,6 +41,8 @@ public:
     stage.program = std::move(program);
     stage.arguments = source.arguments;
     stage.keep_results = buckets == 0;
+    stage.timeout = options_.stage_timeout;
+    stage.task_timeout = options_.task_timeout;
     job_.stages.push_back(std::move(stage));
     return static_cast<std::uint32_t>(job_.stages.size() - 1);
   }

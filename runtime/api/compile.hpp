@@ -17,6 +17,9 @@ struct compile_options {
   profile_change on_profile_change = profile_change::error;
   std::string build_id = troupe::build_id(); ///< of this program; compared when a stage is installed
   std::uint32_t max_task_failures = 4;
+  std::string pool{}; ///< see job_spec::pool
+  duration stage_timeout = never;
+  duration task_timeout = never;
 };
 
 namespace detail {

@@ -8,6 +8,7 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
   job_spec spec;
   spec.name = name_;
   spec.max_task_failures = options.max_task_failures;
+  spec.pool = options.pool;
   spec.profiles.emplace_back();
   for (const auto& drafted : *draft_) {
     auto stage = drafted.spec;
@@ -16,6 +17,7 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
     stage.keep_results = keep == spec.stages.size();
     spec.stages.push_back(std::move(stage));
   }
+  set_timeouts(spec, options.stage_timeout, options.task_timeout);
   return spec;
 }
 

@@ -34,6 +34,13 @@ public:
   /// Ends a job, of this client or another; `run` then returns soon. A job that has ended stays as it is; one that the
   /// driver does not know is `ec::not_found`.
   virtual result<void> cancel(job_id job, std::string_view reason) = 0;
+  /// Ends one stage of a job, by its place there from 0; the job needs it and so fails, saying that the stage was
+  /// cancelled. A stage that is complete and a job that has ended stay as they are; `ec::not_found` where there is
+  /// none.
+  virtual result<void> cancel_stage(job_id job, std::uint32_t stage, std::string_view reason) = 0;
+  /// Ends every unfinished job of a group, of this client or another, as `cancel` does; not those that are submitted
+  /// later. @returns those that it has ended; `ec::not_found` where the driver knows no job of the group
+  virtual result<std::vector<job_id>> cancel_group(std::string_view group, std::string_view reason) = 0;
 };
 
 } // namespace troupe

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace detail {
 
-session_core::session_core(std::shared_ptr<job_client> client, session_options options)
-  : client_(std::move(client)), options_(std::move(options)) {
+session_core::session_core(std::shared_ptr<job_client> client, session_options options, std::string group)
+  : client_(std::move(client)), options_(std::move(options)), group_(std::move(group)) {
   options_.default_parallelism = std::max(options_.default_parallelism, 1u);
 }
 
@@ -16,7 +16,24 @@ std::uint32_t session_core::partitions_or_default(std::uint32_t wanted) const no
   return wanted == 0 ? options_.default_parallelism : wanted;
 }
 
+std::shared_ptr<session_core> session_core::in_group(std::string group) const {
+  return std::make_shared<session_core>(client_, options_, std::move(group));
+}
+
+std::shared_ptr<session_core> session_core::in_pool(std::string pool) const {
+  auto options = options_;
+  options.jobs.pool = std::move(pool);
+  return std::make_shared<session_core>(client_, std::move(options), group_);
+}
+
+std::size_t session_core::cancel_group(std::string_view group) {
+  const auto ended = client_->cancel_group(group, "asked for by the program");
+  if (!ended) throw job_error(ended.error());
+  return ended->size();
+}
+
 void session_core::run(job_spec job, const visitor& each) {
+  job.group = group_;
   const auto end = client_->run(std::make_shared<const job_spec>(std::move(job)));
   if (end.job) {
     const std::lock_guard lock{mutex_};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,17 @@ public:
     return results;
   }
 
+  /// The same session for jobs of a pool (see `troupe.scheduler.mode`), also of what datasets run that it makes. Its
+  /// `last_job` is its own.
+  session in_pool(std::string name) const { return session{core_->in_pool(std::move(name))}; }
+  /// The same session for jobs of a group, which can be cancelled together: what it runs, and what datasets run that it
+  /// makes, is of the group. Its `last_job` is its own. "" is no group.
+  session in_group(std::string name) const { return session{core_->in_group(std::move(name))}; }
+  /// Ends every unfinished job of a group, from any thread; whoever waits for one of them gets job_error with
+  /// ec::cancelled. Jobs of the group that start later are not concerned. @returns how many it has ended. Throws
+  /// job_error: ec::not_found where no job of the group is known.
+  std::size_t cancel_group(std::string_view name) { return core_->cancel_group(name); }
+
   /// The program's own arguments, without its name and without those that `troupe::run` took.
   const std::vector<std::string>& arguments() const noexcept { return core_->options().arguments; }
   /// Resources (`gpu`) whose addresses are made up by the configuration, for trying things out without the hardware.
@@ -77,6 +89,7 @@ public:
   std::vector<task_placement> last_placements() const { return core_->last_placements(); }
 
 private:
+  explicit session(std::shared_ptr<detail::session_core> core) : core_(std::move(core)) {}
   static std::shared_ptr<detail::dataset_node> source(std::string name, std::uint32_t partitions);
   static std::shared_ptr<detail::dataset_node>
   file_source(std::string name, operation step, const std::vector<std::string>& patterns, std::uint32_t partitions);

@@ -29,7 +29,8 @@ namespace detail {
 
 class session_core {
 public:
-  session_core(std::shared_ptr<job_client> client, session_options options);
+  /// @param group of every job that is run; "": of none
+  session_core(std::shared_ptr<job_client> client, session_options options, std::string group = {});
 
   const session_options& options() const noexcept { return options_; }
   /// `wanted`, or the default where it is 0.
@@ -43,6 +44,13 @@ public:
   /// The same for a dataset and an action.
   void run(const dataset_node& last, const operation& end, const std::string& action, const visitor& each);
 
+  /// The same for jobs of a group.
+  std::shared_ptr<session_core> in_group(std::string group) const;
+  /// The same for jobs of a pool.
+  std::shared_ptr<session_core> in_pool(std::string pool) const;
+  /// @returns how many jobs it has ended. Throws job_error.
+  std::size_t cancel_group(std::string_view group);
+
   job_progress last_job() const;
   std::vector<task_placement> last_placements() const;
 
@@ -51,6 +59,7 @@ private:
 
   std::shared_ptr<job_client> client_;
   session_options options_;
+  std::string group_;
   mutable std::mutex mutex_;
   job_progress last_;
 };

@@ -26,7 +26,8 @@ public:
     : file_(document.file), root_(document.root), directory_(directory), find_(find) {}
 
   result<job_spec> read(std::uint32_t max_failures) {
-    if (auto ok = check_fields(file_, root_, "a job file", {"name", "output", "max-failures", "profiles", "stages"});
+    if (auto ok = check_fields(file_, root_, "a job file",
+                               {"name", "group", "output", "max-failures", "pool", "profiles", "stages"});
         !ok)
       return ok.error();
     job_.max_task_failures = max_failures;
@@ -43,6 +44,11 @@ private:
     auto text = read_text(file_, *name, "name");
     if (!text) return text.error();
     job_.name = std::move(*text);
+    if (const auto* group = root_.find("group")) {
+      auto of = read_text(file_, *group, "group");
+      if (!of) return of.error();
+      job_.group = std::move(*of);
+    }
     output_ = directory_ + "/out";
     if (const auto* output = root_.find("output")) {
       auto path = read_text(file_, *output, "output");
@@ -54,6 +60,11 @@ private:
       const auto number = read_setting(file_, *failures, "max-failures", schema_entry(keys::task_max_failures.name));
       if (!number) return number.error();
       job_.max_task_failures = static_cast<std::uint32_t>(std::get<std::int64_t>(*number));
+    }
+    if (const auto* pool = root_.find("pool")) {
+      auto pool_name = read_text(file_, *pool, "pool");
+      if (!pool_name) return pool_name.error();
+      job_.pool = std::move(*pool_name);
     }
     return {};
   }
@@ -91,6 +102,8 @@ private:
   result<void> add_stage(const declared_stage& declared) {
     stage_spec stage;
     stage.name = declared.name;
+    stage.timeout = declared.timeout;
+    stage.task_timeout = declared.task_timeout;
     stage.keep_results = false; // what a command makes are files
     auto profile = profile_index(declared);
     if (!profile) return profile.error();

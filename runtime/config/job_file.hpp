@@ -3,6 +3,7 @@
 /// Job files: a DAG of stages of commands, in YAML.
 ///
 ///     name: reads
+///     group: nightly                    # jobs of one group can be cancelled together; else of none
 ///     output: out                       # parent of the stages' output directories; `out` beside the file by default
 ///     max-failures: 4                   # of one task; else troupe.task.max-failures
 ///     profiles:

@@ -5,8 +5,11 @@
 #include <functional>
 #include <queue>
 #include <set>
+#include <tuple>
 
 #include <troupe/runtime/config/job_file.hpp>
+#include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/config/spelling.hpp>
 #include <troupe/runtime/resources/amount.hpp>
 
@@ -44,13 +47,14 @@ public:
                         what_ +
                             ": a stage's name is made of letters, digits, `-`, `_` and `.`, begins with a letter or "
                             "a digit, and has at most 64 of them");
-    if (auto ok = check_fields(file_, node_, what_,
-                               {"profile", "after", "for-each", "tasks", "run", "environment", "outputs"});
+    if (auto ok = check_fields(
+            file_, node_, what_,
+            {"profile", "after", "for-each", "tasks", "run", "environment", "outputs", "timeout", "task-timeout"});
         !ok)
       return ok.error();
     for (const auto step : {&stage_reader::read_profile, &stage_reader::read_after, &stage_reader::read_for_each,
                             &stage_reader::read_tasks, &stage_reader::read_run, &stage_reader::read_environment,
-                            &stage_reader::read_outputs}) {
+                            &stage_reader::read_outputs, &stage_reader::read_timeouts}) {
       if (auto ok = (this->*step)(); !ok) return ok.error();
     }
     return std::move(out_);
@@ -66,6 +70,18 @@ private:
     if (!name) return name.error();
     out_.profile = std::move(*name);
     out_.profile_line = profile->line;
+    return {};
+  }
+
+  result<void> read_timeouts() {
+    for (const auto& [field, key, to] : {std::tuple{"timeout", keys::stage_timeout, &out_.timeout},
+                                         std::tuple{"task-timeout", keys::task_timeout, &out_.task_timeout}}) {
+      const auto* child = node_.find(field);
+      if (!child) continue;
+      const auto time = read_setting(file_, *child, what_ + ": " + field, schema_entry(key.name));
+      if (!time) return time.error();
+      *to = std::get<duration>(*time);
+    }
     return {};
   }
 

@@ -41,6 +41,8 @@ inline constexpr pattern_key<std::string> executor_resource_discovery_script{
 inline constexpr pattern_key<std::string> executor_resource_vendor{"troupe.executor.resource.<name>.vendor"};
 
 inline constexpr share_key task_cpus{"troupe.task.cpus"};
+inline constexpr time_key stage_timeout{"troupe.stage.timeout"};
+inline constexpr time_key task_timeout{"troupe.task.timeout"};
 inline constexpr memory_key task_memory{"troupe.task.memory"};
 inline constexpr pattern_key<share> task_resource_amount{"troupe.task.resource.<name>.amount"};
 inline constexpr count_key task_max_failures{"troupe.task.max-failures"};
@@ -49,6 +51,13 @@ inline constexpr memory_key task_max_inline_result{"troupe.task.max-inline-resul
 inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
 
 inline constexpr time_key scheduler_alternative_wait{"troupe.scheduler.alternative-wait"};
+inline constexpr text_key scheduler_mode{"troupe.scheduler.mode"};
+inline constexpr text_key scheduler_pool{"troupe.scheduler.pool"};
+inline constexpr pattern_key<std::int64_t> scheduler_pool_min_share{"troupe.scheduler.pools.<name>.min-share"};
+inline constexpr pattern_key<std::string> scheduler_pool_mode{"troupe.scheduler.pools.<name>.mode"};
+inline constexpr pattern_key<std::int64_t> scheduler_pool_weight{"troupe.scheduler.pools.<name>.weight"};
+inline constexpr text_key scheduler_placement{"troupe.scheduler.placement"};
+inline constexpr time_key scheduler_scarce_resource_wait{"troupe.scheduler.scarce-resource-wait"};
 inline constexpr text_key scheduler_profile_change{"troupe.scheduler.profile-change"};
 inline constexpr text_key scheduler_profile_matching{"troupe.scheduler.profile-matching"};
 inline constexpr text_key scheduler_support_matrix{"troupe.scheduler.support-matrix"};

@@ -77,6 +77,24 @@ master_kind master_kind_of(const settings& s) {
   return master && std::holds_alternative<local_master>(*master) ? master_kind::local : master_kind::local_cluster;
 }
 
+placement_policy placement_policy_of(const settings& s) {
+  const auto name = s.get(keys::scheduler_placement);
+  if (name == "pack") return placement_policy::pack;
+  return name == "balance" ? placement_policy::balance : placement_policy::spread;
+}
+
+sharing_options sharing_of(const settings& s) {
+  const auto mode_of = [](const std::string& name) { return name == "fair" ? sharing_mode::fair : sharing_mode::fifo; };
+  sharing_options out;
+  out.mode = mode_of(s.get(keys::scheduler_mode));
+  for (const auto& [name, mode] : s.get(keys::scheduler_pool_mode)) out.pools[name].mode = mode_of(mode);
+  for (const auto& [name, weight] : s.get(keys::scheduler_pool_weight))
+    out.pools[name].weight = static_cast<std::uint32_t>(weight);
+  for (const auto& [name, slots] : s.get(keys::scheduler_pool_min_share))
+    out.pools[name].min_share = static_cast<std::uint32_t>(slots);
+  return out;
+}
+
 profile_rules rules_of(const settings& s, master_kind master) {
   profile_rules rules;
   rules.matching =

@@ -10,6 +10,8 @@
 #include <troupe/runtime/config/settings.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/scheduling/job_pools.hpp>
+#include <troupe/runtime/scheduling/placement_policy.hpp>
 
 namespace troupe {
 
@@ -31,6 +33,11 @@ result<std::map<std::string, configured_resource>> executor_resources(const sett
 
 /// What the rules for profiles call the place that troupe.master names.
 master_kind master_kind_of(const settings& s);
+
+/// troupe.scheduler.placement.
+placement_policy placement_policy_of(const settings& s);
+/// troupe.scheduler.mode and troupe.scheduler.pools.*.
+sharing_options sharing_of(const settings& s);
 
 /// The rules that profiles obey on a master of this kind (troupe.scheduler.profile-matching and support-matrix,
 /// troupe.dynamic-allocation.enabled, whether troupe.executor.cores was set).

@@ -66,7 +66,8 @@ std::vector<std::string> suggestions_for(std::string_view name) {
 std::string limit_text(const setting_schema& entry, std::int64_t limit) {
   switch (entry.type) {
   case setting_type::memory: return limit == 0 ? "0" : memory_to_string(limit);
-  case setting_type::time: return limit == 0 ? "0" : time_to_string(duration{limit});
+  case setting_type::time:
+  case setting_type::time_or_never: return limit == 0 ? "0" : time_to_string(duration{limit});
   default: return std::to_string(limit);
   }
 }
@@ -83,6 +84,7 @@ std::string_view to_string(setting_type type) noexcept {
   case setting_type::count: return "count";
   case setting_type::memory: return "memory";
   case setting_type::time: return "time";
+  case setting_type::time_or_never: return "time";
   case setting_type::share: return "share";
   case setting_type::count_or_size: return "count or size";
   case setting_type::share_or_size: return "share or size";
@@ -150,6 +152,9 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
   case setting_type::memory:
     if (const auto n = parse_memory(text); n && within(*n)) return setting_value{*n};
     return bad_value(entry);
+  case setting_type::time_or_never:
+    if (text == "never") return setting_value{never};
+    [[fallthrough]];
   case setting_type::time:
     if (const auto t = parse_time(text); t && within(t->count())) return setting_value{*t};
     return bad_value(entry);
@@ -193,8 +198,9 @@ std::string describe_values(const setting_schema& entry) {
     return "a memory size such as 512m or 2g" + (entry.least > 0 ? ", at least " + least : std::string{}) +
            (entry.most < most_memory ? ", at most " + limit_text(entry, entry.most) : std::string{});
   case setting_type::time:
+  case setting_type::time_or_never:
     return "a time such as 500ms, 10s or 5min, " + (entry.least > 0 ? "from " + least : std::string{"0"}) + " to " +
-           limit_text(entry, entry.most);
+           limit_text(entry, entry.most) + (entry.type == setting_type::time ? "" : ", or never");
   case setting_type::share:
     return "an amount " + std::string{entry.least > 0 ? "above 0 such as 2" : "such as 0"} +
            ", 0.5 or 1/3, of at most 12 digits after the point";
@@ -216,7 +222,11 @@ std::string to_text(const setting_schema& entry, const setting_value& value) {
   case setting_type::flag: return std::get<bool>(value) ? "true" : "false";
   case setting_type::count: return std::to_string(std::get<std::int64_t>(value));
   case setting_type::memory: return limit_text(entry, std::get<std::int64_t>(value));
-  case setting_type::time: return time_to_string(std::get<duration>(value));
+  case setting_type::time:
+  case setting_type::time_or_never: {
+    const auto time = std::get<duration>(value);
+    return time == never ? "never" : time_to_string(time);
+  }
   case setting_type::share:
   case setting_type::share_or_size: return to_string(std::get<share>(value));
   case setting_type::count_or_size: {

@@ -37,6 +37,7 @@ enum class setting_type : std::uint8_t {
   count,
   memory,
   time,
+  time_or_never, ///< `never` is the duration of that name
   share,
   count_or_size, ///< what an executor has of a custom resource
   share_or_size, ///< what a task takes of one

@@ -30,6 +30,10 @@ constexpr setting_schema time(key<duration> k, std::string_view value, std::int6
                               std::string_view text) {
   return {k.name, setting_type::time, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
+constexpr setting_schema time_or_never(key<duration> k, std::string_view value, setting_reader who,
+                                       std::string_view text) {
+  return {k.name, setting_type::time_or_never, value, {}, {}, 0, 1000 * ns_per_day, who, text};
+}
 constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text,
                                  std::int64_t least = 1) {
   return {k.name, setting_type::share, value, {}, {}, least, INT64_MAX, who, text};
@@ -49,6 +53,10 @@ constexpr setting_schema family(pattern_key<resource_amount> k, setting_reader w
 }
 constexpr setting_schema family(pattern_key<share> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::share_or_size, {}, {}, {}, 0, 0, who, words};
+}
+constexpr setting_schema family(pattern_key<std::int64_t> k, std::int64_t least, std::int64_t most, setting_reader who,
+                                std::string_view words) {
+  return {k.name, setting_type::count, {}, {}, {}, least, most, who, words};
 }
 constexpr setting_schema family(pattern_key<std::vector<std::string>> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::list, {}, {}, {}, 0, 0, who, words};
@@ -161,6 +169,28 @@ constexpr setting_schema entries[] = {
     count(keys::scheduler_max_batch, "256", 1, 65'536, driver, "Most tasks in one launch message."),
     count(keys::scheduler_max_stage_attempts, "4", 1, 1000, driver,
           "How often a stage may be run again for lost inputs before its job fails."),
+    choice(keys::scheduler_mode, "fifo", "fifo|fair", driver,
+           "Who gets the next slot: the earliest job that can use it (fifo), or the pool of jobs that has least of its "
+           "part (fair)."),
+    choice(keys::scheduler_placement, "spread", "spread|pack|balance", driver,
+           "Which of several executors with room gets a task: the one with the fewest leases (spread), with the fewest "
+           "free cores (pack), or whose cores are busy to the smallest part (balance)."),
+    text(keys::scheduler_pool, "default", client,
+         "Pool that jobs belong to; only troupe.scheduler.mode = fair tells pools apart."),
+    family(keys::scheduler_pool_min_share, 0, 1'000'000, driver,
+           "Slots that a pool gets before others get more than their own minimum; 0: none."),
+    {keys::scheduler_pool_mode.name,
+     setting_type::choice,
+     {},
+     "fifo|fair",
+     {},
+     0,
+     0,
+     driver,
+     "Whose slots come first within a pool: those of its earliest job (fifo, unless set), or of the stage with the "
+     "fewest (fair)."},
+    family(keys::scheduler_pool_weight, 1, 1'000'000, driver,
+           "Part of the slots that a pool gets, in relation to the weights of others; 1 unless set."),
     choice(keys::scheduler_profile_change, "error", "error|merge", client,
            "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
     choice(
@@ -169,6 +199,9 @@ constexpr setting_schema entries[] = {
         "it (exact: Spark's rules in all that concerns profiles)."),
     time(keys::scheduler_queue_ahead, "1ms", 0, driver,
          "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
+    time_or_never(keys::scheduler_scarce_resource_wait, "3s", driver,
+                  "How long tasks that ask for no GPU (or another resource with addresses) leave executors that have "
+                  "one to stages that do ask for it, finished or not yet begun; 0: not at all; never: for ever."),
     choice(keys::scheduler_support_matrix, "all", "all|spark", driver,
            "Which profiles a master carries: all of them, or those that Spark carries on it; the rest is refused."),
     count(keys::scheduler_window_batches, "4", 1, 64, driver,
@@ -180,13 +213,19 @@ constexpr setting_schema entries[] = {
          "read it; not set: one in the run directory."),
     time(keys::shutdown_grace, "1s", 0, all,
          "How long a process may take to end, beside what its commands are granted, before it is killed."),
+    time_or_never(keys::stage_timeout, "never", client,
+                  "How long an attempt of a stage may take, waiting for executors included, unless the stage says for "
+                  "itself; a longer one fails its job."),
     path(keys::storage_directory, all,
          "Where an executor keeps blocks that exceed its memory limit, in a private directory that ends with the "
          "session; not set: in the run directory."),
     memory(keys::storage_memory_limit, "256m", 0, executor,
            "Memory that an executor's blocks may take; what comes beyond goes to files."),
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
-    time(keys::task_kill_grace, "500ms", 0, all, "Time between SIGTERM and SIGKILL when a command is ended."),
+    time(keys::task_kill_grace, "10s", 0, all,
+         "Time that an attempt has to end when it is cancelled: from SIGTERM to SIGKILL for a command; a task of a "
+         "program "
+         "that has not ended then has its executor replaced (local[N]: its slot is lost until it ends)."),
     count(keys::task_max_failures, "4", 1, 4'095, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),
@@ -199,6 +238,9 @@ constexpr setting_schema entries[] = {
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),
+    time_or_never(keys::task_timeout, "never", client,
+                  "How long an attempt of a task may run, unless its stage says for itself; a longer one is ended and "
+                  "counts as failed."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-dag_scheduler::dag_scheduler(options opts) : options_(opts), pool_(opts.matching) {}
+dag_scheduler::dag_scheduler(options opts)
+  : options_(opts), pool_(opts.matching, opts.placement), sharing_(opts.sharing) {}
 
 job_run* dag_scheduler::find_job(job_id id) {
   const auto it = jobs_.find(id);
@@ -30,6 +31,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
   job.submitted = now;
   out.push_back(
       effects::publish{events::job_submitted{id, job.spec->name, static_cast<std::uint32_t>(job.spec->stages.size())}});
+  const auto pool = sharing_.find(job.spec->pool);
   job.stages.reserve(job.spec->stages.size());
   for (std::uint32_t i = 0; i < job.spec->stages.size(); ++i) {
     const auto& what = job.spec->stages[i];
@@ -37,8 +39,13 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     const stage_id stage{next_stage_++};
     stages_.emplace(stage, std::pair{id, i});
     job.stages.emplace_back(stage, id, i, what, demands_of(profile, what));
+    job.stages.back().pool = pool;
+    for (const auto d : job.stages.back().demands)
+      for (const auto& [name, amount] : pool_.demand_of(d).content->task)
+        if (name != resource_names::cpus && name != resource_names::memory) job.stages.back().asks.insert(name);
     for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
   }
+  for (auto& stage : job.stages) count_asks(stage, true);
   job.stages.back().keeps_values = job.stages.back().spec->keep_results && !job.stages.back().spec->is_shuffle_map();
   if (auto why = hopeless(job)) {
     fail(job, std::move(*why), now, out);
@@ -86,17 +93,6 @@ void dag_scheduler::admit(time_point now, effects::list& out) {
     }
     it = held_.erase(it);
   }
-}
-
-bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_point now, effects::list& out) {
-  if (ended_.contains(id)) return true;
-  auto* job = find_job(id);
-  if (!job) return false;
-  if (!job->finished()) {
-    end(*job, job_state::cancelled, make_error(ec::cancelled, reason), now, out);
-    schedule(now, out);
-  }
-  return true;
 }
 
 void dag_scheduler::on_results_released(job_id id, time_point now, effects::list& out) {
@@ -156,6 +152,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   std::vector<std::pair<job_id, error>> failed;
   for (const auto lease_number : pool_[e].leases) {
     auto& lease = *pool_.find_lease(lease_number);
+    stop_serving(lease);
     // What ran when the executor died may have killed it; what only waited in its queue has not.
     bool front = true;
     for (const auto& run : lease.runs) {
@@ -167,7 +164,8 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         auto& job = *find_job(stage->job);
         hit.insert(job.id);
         const bool blame =
-            stage->state != stage_state::complete && ((lost && first) || attempt >= task_set::free_attempts);
+            stage->state != stage_state::complete && ((lost && first) || attempt >= task_set::free_attempts ||
+                                                      pool_[e].guilty.contains({run.stage, p, attempt}));
         const auto failures = stage->tasks.requeue(p, blame);
         if (blame) {
           ++stage->failures;
@@ -199,6 +197,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   idle_.erase(id);
   drop_claims(e);
   pool_.remove(e);
+  std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   std::erase(dirty_, e);
   for (auto& [job, why] : failed)
     if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);
@@ -223,13 +222,16 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
     if (!must_run[i]) {
       // Complete, or lost something that nobody needs any more.
       if (stage.state != stage_state::complete) complete(job, stage, now, out);
+      count_asks(stage, false);
       continue;
     }
+    count_asks(stage, true);
     const bool inputs_exist =
         std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(),
                     [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
     if (!inputs_exist || held_back_.contains(stage.id)) {
       unready(stage);
+      deadlines_.erase(stage.id);
       if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
     } else if (stage.state != stage_state::running) {
       start(job, stage, now, out);
@@ -248,6 +250,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
   if (!stage.was_submitted) stage.started = now;
   stage.was_submitted = true;
   transition("stage", stage.state, stage_state::running);
+  if (stage.spec->timeout != never) deadlines_[stage.id] = now + stage.spec->timeout;
   stage.inputs = inputs_of(job, stage);
   out.push_back(
       effects::publish{events::stage_submitted{job.id, stage.id, stage.attempt, stage.spec->name,
@@ -258,6 +261,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
 void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   unready(stage);
   transition("stage", stage.state, stage_state::complete);
+  deadlines_.erase(stage.id);
   stage.ended = now;
   stage.fetch_failures = 0;
   out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, {}}});
@@ -270,7 +274,9 @@ void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list&
 void dag_scheduler::end(job_run& job, job_state state, error why, time_point now, effects::list& out) {
   for (auto& stage : job.stages) {
     unready(stage);
+    count_asks(stage, false);
     held_back_.erase(stage.id);
+    deadlines_.erase(stage.id);
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
     stage.ended = now;

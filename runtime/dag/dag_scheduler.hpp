@@ -28,6 +28,11 @@ class dag_scheduler {
 public:
   struct options {
     profile_matching matching = profile_matching::compatible;
+    placement_policy placement = placement_policy::spread;
+    sharing_options sharing{};
+    /// A stage that has had no room for so long takes executors with addresses that it does not ask for, although
+    /// others do; `never` is possible.
+    duration scarce_resource_wait = std::chrono::seconds{3};
     std::uint32_t max_batch = 256;                       ///< most tasks in one batch
     std::uint32_t window_batches = 4;                    ///< most batches in flight per lease, for the shortest tasks
     duration queue_ahead = std::chrono::milliseconds{1}; ///< work queued per lease beyond the running task
@@ -56,6 +61,16 @@ public:
   /// Ends a job as cancelled; an ended or unknown one is left alone. What runs of it keeps its leases until the
   /// executors have reported the end of every attempt. @returns whether the job exists.
   bool on_job_cancelled(job_id job, const std::string& reason, time_point now, effects::list& out);
+  /// Ends one stage of a job, `index` being its place there: every attempt of it is killed, and since no other job can
+  /// need it, its own fails, saying which stage was cancelled. A stage that is complete and a job that has ended are
+  /// left alone. This is also how a task set is cancelled: it has no other life than that of its stage.
+  /// ec::not_found: there is no such job or stage.
+  result<void> on_stage_cancelled(job_id job, std::uint32_t index, const std::string& reason, time_point now,
+                                  effects::list& out);
+  /// Ends every unfinished job of the group as cancelled. Jobs that are submitted later are not concerned.
+  /// @returns those that it has ended. ec::not_found: no job that runs or is retained is of this group.
+  result<std::vector<job_id>> on_group_cancelled(const std::string& group, const std::string& reason, time_point now,
+                                                 effects::list& out);
   /// Drops what an ended job still keeps on executors.
   void on_results_released(job_id job, time_point now, effects::list& out);
   /// There is an allocator, perhaps another one: it hears of every shape anew, and of every open question.
@@ -134,6 +149,7 @@ private:
   std::string waiting_for(const job_run& job) const;
   std::string waiting_for(const stage_run& stage) const;
   std::string lack_of(demand_index d) const;
+  std::string kept_executors(demand_index d) const;
   std::optional<std::string> fault_of_tasks() const;
 
   // outcomes.cpp: what executors say
@@ -151,13 +167,19 @@ private:
   void lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out);
   void hold_back(stage_run& stage, time_point now);
   bool resubmit(time_point now, effects::list& out);
+  bool fail_overdue_stages(time_point now, effects::list& out);
+
+  // cancellation.cpp: what is ended on request, and what does not end
+  void on_overdue(executor_index e, const overdue_attempt& a, time_point now, effects::list& out);
+  void forget_overdue(lease_id lease, stage_id stage, partition_index partition, attempt_number attempt);
+  std::string lost_slots(demand_index d) const;
 
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
-  void grant(stage_run& stage, demand_index d, time_point now, effects::list& out);
-  bool must_yield(const lease_record& lease, rank mine);
+  bool grant(stage_run& stage, demand_index d, std::uint64_t most, time_point now, effects::list& out);
+  bool must_yield(const lease_record& lease, const stage_run& mine);
   void claim_granted(demand_index d, executor_index e);
   void drop_claims(executor_index e);
   void drop_stale_claims();
@@ -170,6 +192,20 @@ private:
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
+
+  // sharing.cpp: whose the next slot is
+  bool comes_before(const stage_run& a, const stage_run& b, const lease_record* freed) const;
+  stage_run& first_in_line(const std::map<rank, stage_run*>& stages, const lease_record* freed) const;
+  void serve(lease_record& lease, stage_run& stage);
+  void stop_serving(lease_record& lease);
+  void grant_by_rank(time_point now, effects::list& out);
+  void grant_fairly(time_point now, effects::list& out);
+  std::optional<std::string> fault_of_sharing() const;
+
+  // scarce.cpp: executors kept for those who need what they have
+  void count_asks(stage_run& stage, bool unfinished);
+  bool is_asked_by_others(const stage_run& stage, const std::string& resource) const;
+  void keep_scarce(time_point now);
 
   // demand.cpp: what waits for executors that are not there
   void ask_feasibility(job_run& job, time_point now);
@@ -188,14 +224,16 @@ private:
 
   options options_;
   executor_pool pool_;
+  job_pools sharing_;
   std::map<job_id, job_run> jobs_;    ///< unfinished ones
   std::map<job_id, ended_job> ended_; ///< the last ones that ended, and those whose results are still held
   std::size_t holding_ = 0;           ///< of the latter
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
   std::map<demand_index, std::map<rank, stage_run*>> ready_;              ///< stages with pending tasks, by demand
-  std::set<job_id> held_;                 ///< accepted, and waiting to hear whether their executors can be had
-  std::set<stage_id> held_back_;          ///< not to be run again before `resubmit_at_`
-  std::optional<time_point> resubmit_at_; ///< nothing where no stage is held back
+  std::set<job_id> held_;                    ///< accepted, and waiting to hear whether their executors can be had
+  std::set<stage_id> held_back_;             ///< not to be run again before `resubmit_at_`
+  std::map<stage_id, time_point> deadlines_; ///< of stages that run and have a time-out
+  std::optional<time_point> resubmit_at_;    ///< nothing where no stage is held back
   std::map<shape_id, feasibility> answers_;
   std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
   std::vector<shape_id> questions_;                ///< to be asked in this event
@@ -209,12 +247,15 @@ private:
     std::uint64_t total = 0;
   };
   std::map<demand_index, claim> claims_;
-  std::vector<job_id> finished_;      ///< ended in this event
-  std::vector<lease_id> refill_;      ///< leases with news in this event
-  std::vector<executor_index> dirty_; ///< executors with orders in this event
-  std::set<executor_id> idle_;        ///< without a lease
+  std::map<std::string, std::uint32_t, std::less<>> asking_; ///< unfinished stages that ask for a custom resource
+  std::vector<job_id> finished_;                             ///< ended in this event
+  std::vector<lease_id> refill_;                             ///< leases with news in this event
+  std::vector<executor_index> dirty_;                        ///< executors with orders in this event
+  std::set<executor_id> idle_;                               ///< without a lease
+  std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;
-  bool load_due_ = false; ///< something in this event changes what the allocator should do
+  bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom
+  bool load_due_ = false;   ///< something in this event changes what the allocator should do
   std::uint64_t next_job_ = 1;
   std::uint64_t next_stage_ = 1;
   std::uint64_t stale_ = 0;

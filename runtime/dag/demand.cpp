@@ -144,11 +144,14 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);
   open_alternatives(now);
+  scarce_due_ = !asking_.empty() && !ready_.empty();
+  const bool scarce = scarce_due_;
+  const bool overdue = fail_overdue_stages(now, out);
   const bool resubmitted = resubmit(now, out);
   const bool forgiven = pool_.forgive(now);
   const auto held = held_.size();
   admit(now, out);
-  if (!late.empty() || resubmitted || forgiven || held != held_.size()) schedule(now, out);
+  if (!late.empty() || overdue || resubmitted || forgiven || scarce || held != held_.size()) schedule(now, out);
   report_load(now, out);
 }
 

@@ -146,7 +146,15 @@ bool stage_spec::operator==(const stage_spec& other) const {
   const auto same_arguments = [](const auto& a, const auto& b) { return a && b ? *a == *b : a == b; };
   return name == other.name && profile == other.profile && carried == other.carried && tasks == other.tasks &&
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
-         keep_results == other.keep_results && same_arguments(arguments, other.arguments);
+         keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
+         same_arguments(arguments, other.arguments);
+}
+
+void set_timeouts(job_spec& job, duration stage, duration task) {
+  for (auto& s : job.stages) {
+    if (s.timeout == never) s.timeout = stage;
+    if (s.task_timeout == never) s.task_timeout = task;
+  }
 }
 
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {
@@ -165,8 +173,14 @@ result<void> validate(const job_spec& job) {
     return invalid("the name has " + std::to_string(job.name.size()) + " bytes, at most " +
                    std::to_string(max_stage_name_size) + " are allowed");
   if (has_nul(job.name)) return invalid("the name holds a NUL byte");
+  if (job.group.size() > max_stage_name_size)
+    return invalid("the name of its group has " + std::to_string(job.group.size()) + " bytes, at most " +
+                   std::to_string(max_stage_name_size) + " are allowed");
+  if (has_nul(job.group)) return invalid("the name of its group holds a NUL byte");
   if (job.profiles.empty()) return invalid("no profile; entry 0 must be the default one");
   if (job.stages.empty()) return invalid("no stage; a job needs at least one");
+  if (job.pool.size() > max_stage_name_size)
+    return invalid("the name of its pool is longer than " + std::to_string(max_stage_name_size) + " bytes");
   if (job.max_task_failures == 0) return invalid("max_task_failures is 0, needs at least 1");
   for (std::size_t i = 0; i < job.stages.size(); ++i)
     if (auto why = check_stage(job, i)) return invalid(label(job, i) + " " + *why);

@@ -14,6 +14,7 @@
 #include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/time.hpp>
 
 namespace troupe {
 
@@ -98,6 +99,8 @@ struct stage_spec {
   std::variant<native_program, command_program> program;
   std::shared_ptr<const packed_column> arguments; ///< per task; null: all empty
   bool keep_results = true;                       ///< results of this stage go to the submitter
+  duration timeout = never;                       ///< of one attempt of the stage: longer ones fail the job
+  duration task_timeout = never;                  ///< of one attempt of a task: longer ones are ended, and have failed
 
   bool is_shuffle_map() const noexcept { return buckets > 0; }
   bool is_native() const noexcept { return program.index() == 0; }
@@ -110,6 +113,8 @@ struct job_spec {
   std::vector<stage_spec> stages;         ///< parents before children
   std::uint32_t max_task_failures = 4;    ///< `troupe.task.max-failures`: so many failures of one task fail the job
   profile_change on_profile_change = profile_change::error; ///< where several profiles meet in a stage
+  std::string pool;  ///< whose slots its tasks take (`troupe.scheduler.pool`); "": default
+  std::string group; ///< jobs of one name can be cancelled together; "": of none
 
   bool operator==(const job_spec&) const = default;
 };
@@ -118,9 +123,12 @@ struct job_spec {
 /// only the session's rules say whether they are one (spec MG-2).
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile);
 
+/// Gives the stages without time-outs of their own these.
+void set_timeouts(job_spec& job, duration stage, duration task);
+
 /// Most tasks that a stage may have.
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;
-/// Longest name of a job or a stage, in bytes.
+/// Longest name of a job, a group of jobs or a stage, in bytes.
 inline constexpr std::size_t max_stage_name_size = 1024;
 /// Largest argument of one task, in bytes: arguments pass through the driver, data should not.
 inline constexpr std::size_t max_argument_size = 16 << 20;

@@ -27,6 +27,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
   ++pool_[e].reports;
   for (const auto& r : report.refusals) on_refusal(e, r, now, out);
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
+  for (const auto& attempt : report.overdue) on_overdue(e, attempt, now, out);
   schedule(now, out);
 }
 
@@ -94,6 +95,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       continue;
     }
     --record.in_flight;
+    if (!overdue_.empty()) forget_overdue(batch->lease, batch->stage, p, batch->attempt(i));
     if (!job || job->finished()) continue;
     // Before any of them can end the job, whose summary tells of it.
     if (succeeded + failed == 0) stage->measure(*batch);
@@ -287,6 +289,26 @@ bool dag_scheduler::resubmit(time_point now, effects::list& out) {
   for (const auto id : std::exchange(held_back_, {})) hit.insert(find_stage(id)->job);
   for (const auto id : hit) settle(*find_job(id), now, out);
   return true;
+}
+
+/// @returns whether there was any
+bool dag_scheduler::fail_overdue_stages(time_point now, effects::list& out) {
+  std::vector<stage_id> late;
+  for (const auto& [id, deadline] : deadlines_)
+    if (deadline <= now) late.push_back(id);
+  for (const auto id : late) {
+    const auto* stage = find_stage(id);
+    if (!stage) continue; // of a job that another one of these has ended
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(stage->spec->timeout).count();
+    const auto waits_for = stage->tasks.running() == 0 ? "; " + waiting_for(*stage) : std::string{};
+    fail(*find_job(stage->job),
+         make_error(ec::timed_out, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
+                                       ") did not end within its time-out of " + std::to_string(waited) +
+                                       "ms: " + std::to_string(stage->tasks.done()) + " of " +
+                                       std::to_string(stage->tasks.size()) + " tasks are done" + waits_for),
+         now, out);
+  }
+  return !late.empty();
 }
 
 /// @pre the output was accepted and is kept by a present executor

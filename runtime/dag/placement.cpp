@@ -19,6 +19,7 @@ void dag_scheduler::make_ready(stage_run& stage, time_point now) {
   if (!is_new) return;
   stage.served = now;
   load_due_ = true;
+  scarce_due_ = true;
 }
 
 void dag_scheduler::unready(stage_run& stage) {
@@ -28,6 +29,8 @@ void dag_scheduler::unready(stage_run& stage) {
     it->second.erase({stage.job, stage.index});
     if (it->second.empty()) ready_.erase(it);
   }
+  stage.takes_scarce = false;
+  scarce_due_ = true;
 }
 
 executor_orders& dag_scheduler::orders_for(executor_index e) {
@@ -64,13 +67,15 @@ std::uint64_t dag_scheduler::waiting_tasks(demand_index d) const {
 
 /// True when this lease has to make way: a stage of better rank waits, has room nowhere, and would have room here if
 /// leases of worse rank went. The executor is then kept for that stage until it has what it waits for.
-bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
+bool dag_scheduler::must_yield(const lease_record& lease, const stage_run& mine) {
   const auto e = lease.executor;
   const auto& record = pool_[e];
   for (const auto& [d, stages] : ready_) {
-    const auto& theirs = stages.begin()->first;
-    if (d == lease.demand || !(theirs < mine)) continue;
-    if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d)
+    if (d == lease.demand) continue;
+    const auto& theirs = first_in_line(stages, &lease);
+    if (!comes_before(theirs, mine, &lease)) continue;
+    if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
+        !pool_.kept_for(e, d).empty())
       continue;
     const auto known = claims_.find(d);
     auto elsewhere = known == claims_.end() ? 0 : known->second.total;
@@ -86,7 +91,7 @@ bool dag_scheduler::must_yield(const lease_record& lease, rank mine) {
         const auto& other = *pool_.find_lease(id);
         const auto queue = ready_.find(other.demand);
         const bool goes = other.draining || queue == ready_.end();
-        const bool worse = !goes && theirs < queue->second.begin()->first;
+        const bool worse = !goes && comes_before(theirs, first_in_line(queue->second, &other), &other);
         // Cannot fail: the book gave exactly this.
         if (going ? goes : worse) (void) book.release(other.holding);
       }
@@ -147,7 +152,7 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
   while (cap > 0) {
     const auto it = ready_.find(lease.demand);
     if (it == ready_.end()) return;
-    auto& stage = *it->second.begin()->second;
+    auto& stage = first_in_line(it->second, &lease);
     const auto window = window_of(lease, stage);
     if (lease.in_flight >= window) return;
     const auto most = std::min({window - lease.in_flight, cap, options_.max_batch, stage.most_in_batch});
@@ -172,11 +177,13 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
       install.buckets = stage.spec->buckets;
       install.program = stage.program;
       install.inputs = stage.inputs;
+      install.task_timeout = stage.spec->task_timeout;
       orders.installs.push_back(std::move(install));
       record.installed[stage.id] = stage.attempt;
       find_job(stage.job)->touched.insert(record.info.executor);
     }
     lease.add(batch);
+    serve(lease, stage);
     stage.served = now;
     record.in_flight += n;
     orders.batches.push_back(std::move(batch));
@@ -190,6 +197,7 @@ void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now,
   const auto e = lease.executor;
   const auto id = lease.id;
   if (revoke) orders_for(e).revoked.push_back(id);
+  stop_serving(lease);
   pool_.release(id);
   out.push_back(effects::publish{events::lease_released{id, pool_[e].info.executor}});
   touch_idle(e, now);
@@ -199,16 +207,16 @@ void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now,
 void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& out) {
   const auto it = ready_.find(lease.demand);
   if (it != ready_.end() && !lease.draining) {
-    const auto& [mine, stage] = *it->second.begin();
-    if (must_yield(lease, mine)) {
+    const auto& stage = first_in_line(it->second, &lease);
+    if (must_yield(lease, stage) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
     } else {
-      const auto window = window_of(lease, *stage);
+      const auto window = window_of(lease, stage);
       const auto space = window > lease.in_flight ? window - lease.in_flight : 0;
       // Few large batches rather than many small ones; near the end the rest is shared out evenly.
       if (lease.in_flight == 0 || space >= options_.max_batch || 2 * space >= window) {
         const auto leases = std::max<std::uint64_t>(1, pool_.leases_of(lease.demand));
-        const std::uint64_t worthwhile = 100'000 / std::max<std::uint64_t>(1, stage->mean_nanoseconds);
+        const std::uint64_t worthwhile = 100'000 / std::max<std::uint64_t>(1, stage.mean_nanoseconds);
         const auto fair = std::max((waiting_tasks(lease.demand) + leases - 1) / leases, worthwhile);
         fill(lease, static_cast<std::uint32_t>(std::min<std::uint64_t>(fair, space)), now);
       }
@@ -217,10 +225,12 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   if (lease.in_flight == 0) drop_lease(lease, true, now, out);
 }
 
-/// New leases for what waits of one stage as one of its demands, as far as there is room, and an even share of the
-/// tasks for each.
-void dag_scheduler::grant(stage_run& stage, demand_index d, time_point now, effects::list& out) {
-  const auto waiting = stage.tasks.pending();
+/// New leases, at most so many, for what waits of one stage as one of its demands, as far as there is room, and an even
+/// share of the tasks for each. @returns whether there was any
+bool dag_scheduler::grant(stage_run& stage, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
+  const auto waiting = std::min<std::uint64_t>(stage.tasks.pending(), most);
+  // An even share is one of all leases that will be had, also where they come one after the other.
+  const auto others = most < stage.tasks.pending() ? pool_.executors_with_room(d) : 0;
   std::vector<lease_id> fresh;
   const auto use = [&](const lease_record& lease) {
     fresh.push_back(lease.id);
@@ -256,11 +266,12 @@ void dag_scheduler::grant(stage_run& stage, demand_index d, time_point now, effe
     }
   }
   for (std::size_t i = 0; i < fresh.size(); ++i) {
-    const auto left = fresh.size() - i;
+    const auto left = std::max(fresh.size() - i, others);
     const auto share = (stage.tasks.pending() + left - 1) / left;
     fill(*pool_.find_lease(fresh[i]),
          static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())), now);
   }
+  return !fresh.empty();
 }
 
 void dag_scheduler::schedule(time_point now, effects::list& out) {
@@ -268,26 +279,11 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
   for (const auto id : refills)
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);
   drop_stale_claims();
-  // Best rank first, stage by stage (spec TS-3): a later stage of one demand waits for an earlier one of another. Of
-  // one stage, what it would rather have first.
-  using turn = std::tuple<rank, std::uint32_t, demand_index>;
-  std::priority_queue<turn, std::vector<turn>, std::greater<>> turns;
-  const auto queue_up = [&](demand_index d, const std::pair<const rank, stage_run*>& entry) {
-    turns.emplace(entry.first, entry.second->preference_of(d), d);
-  };
-  for (const auto& [d, stages] : ready_)
-    if (pool_.has_room(d)) queue_up(d, *stages.begin());
-  while (!turns.empty()) {
-    const auto [r, preference, d] = turns.top();
-    turns.pop();
-    auto stages = ready_.find(d);
-    if (stages == ready_.end() || !pool_.has_room(d)) continue;
-    // All of it may have gone to another of its demands meanwhile.
-    if (const auto it = stages->second.find(r); it != stages->second.end()) grant(*it->second, d, now, out);
-    stages = ready_.find(d);
-    if (stages == ready_.end()) continue;
-    if (const auto next = stages->second.upper_bound(r); next != stages->second.end()) queue_up(d, *next);
-  }
+  keep_scarce(now);
+  if (sharing_.are_fair())
+    grant_fairly(now, out);
+  else
+    grant_by_rank(now, out);
   drop_stale_claims();
   watch_unsatisfied(now);
   flush(out);

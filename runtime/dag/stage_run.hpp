@@ -76,7 +76,12 @@ public:
   /// What its tasks may run as: of its profile, then of that one's alternatives, each once, in order of preference.
   std::vector<demand_index> demands;
   std::uint32_t opened = 1; ///< for so many of them executors are asked for; the rest is taken where it is free
+  pool_index pool = 0;      ///< of its job
+  std::uint32_t slots = 0;  ///< leases that were last given tasks of it
   time_point served{};      ///< when it last got room for a task, or began to wait for it
+  std::set<std::string, std::less<>> asks; ///< custom resources that its tasks may take
+  bool is_counted_asking = false;          ///< these are counted among those of unfinished stages
+  bool takes_scarce = false;               ///< it has waited long enough to take executors that others need more
   std::shared_ptr<const std::variant<native_program, command_program>> program;
   std::uint32_t most_in_batch; ///< so that the arguments of a batch stay below a size that travels well
 

@@ -48,6 +48,7 @@ job_progress dag_scheduler::progress_of(const job_run& job, time_point now) cons
   job_progress p;
   p.job = job.id;
   p.name = job.spec->name;
+  p.group = job.spec->group;
   p.state = job.state;
   p.wall_nanoseconds = nanoseconds((job.finished() ? job.ended : now) - job.submitted);
   bool running = false;
@@ -101,14 +102,33 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
     const auto fit = pool_.satisfying(d);
     if (fit == 0) continue;
     const auto reason = pool_.refusal_of(d);
+    if (const auto kept = kept_executors(d); !kept.empty()) return prefix + kept;
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +
-           (reason ? " or has refused it (" + *reason + ")" : "");
+           (reason ? " or has refused it (" + *reason + ")" : "") + lost_slots(d);
   }
   auto text = prefix + "no executor satisfies its profile";
   for (const auto d : stage.demands) text += (d == stage.demand() ? "" : ", nor its alternative") + lack_of(d);
   return text;
+}
+
+/// Where some that fit are kept for other stages: which, how many, and how long.
+std::string dag_scheduler::kept_executors(demand_index d) const {
+  std::uint32_t kept = 0;
+  std::string resource;
+  for (const auto& [id, e] : pool_.all())
+    if (pool_.satisfies(e, d))
+      if (const auto name = pool_.kept_for(e, d); !name.empty()) {
+        ++kept;
+        resource = name;
+      }
+  if (kept == 0) return {};
+  const auto fit = pool_.satisfying(d);
+  return std::to_string(kept) + " of the " + std::to_string(fit) + (fit == 1 ? " executor" : " executors") +
+         " that fit " + (kept == 1 ? "is" : "are") + " kept for stages that ask for " + resource +
+         (options_.scarce_resource_wait == never ? "" : " until it has waited long enough") +
+         " (troupe.scheduler.scarce-resource-wait)" + (kept == fit ? "" : ", the others are busy");
 }
 
 /// Its content, and what comes nearest to it.
@@ -135,7 +155,7 @@ bool dag_scheduler::is_idle() const {
   for (const auto& [id, e] : pool_.all())
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
-         unsatisfied_.empty() && pool_.lease_count() == 0;
+         unsatisfied_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -145,6 +165,7 @@ std::optional<std::string> dag_scheduler::fault() const {
       return "executor " + std::to_string(id.value) + " is wrongly listed as idle or busy";
   if (idle_.size() > pool_.all().size()) return "an executor that is gone is listed as idle";
   if (auto f = fault_of_tasks()) return f;
+  if (auto f = fault_of_sharing()) return f;
   for (const auto& [d, stages] : ready_) {
     if (stages.empty()) return "a demand is ready without a stage";
     for (const auto& [r, stage] : stages) {
@@ -153,6 +174,9 @@ std::optional<std::string> dag_scheduler::fault() const {
       if (stage->preference_of(d) == stage->demands.size()) return "a stage is ready under another demand";
     }
   }
+  for (const auto& [id, a] : overdue_)
+    if (const auto* lease = pool_.find_lease(id); !lease || !lease->holds(a.stage, a.partition, a.attempt))
+      return "an attempt that has ended is still overdue";
   if (held_back_.empty() == resubmit_at_.has_value()) return "the clock of what is held back is wrong";
   for (const auto id : held_back_) {
     const auto it = stages_.find(id);

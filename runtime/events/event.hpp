@@ -86,6 +86,18 @@ struct task_failed {
   std::string message;
   bool operator==(const task_failed&) const = default;
 };
+/// An attempt of a native task was asked to end and still runs after `troupe.task.kill-grace`. Once for each. An
+/// executor process is replaced; in the driver's process the thread is given up, and its slot with it until it ends.
+struct attempt_overdue {
+  job_id job;
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  executor_id executor;
+  bool replaced = false; ///< its executor is
+  std::string message;
+  bool operator==(const attempt_overdue&) const = default;
+};
 struct executor_requested {
   request_id request;
   shape_id shape;
@@ -112,7 +124,7 @@ struct map_output_lost {
 
 using any = std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
                          lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested,
-                         executor_added, executor_removed, map_output_lost>;
+                         executor_added, executor_removed, map_output_lost, attempt_overdue>;
 
 /// The event's name, in kebab-case: `stage-submitted`.
 std::string_view name_of(const any& event) noexcept;

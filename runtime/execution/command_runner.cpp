@@ -64,16 +64,29 @@ result<std::string> find_program(const std::string& name, const std::string& dir
 struct wait_end {
   bool stopped = false;                ///< it was asked to end
   std::optional<std::uint64_t> excess; ///< it was killed while it took so many bytes, more than it may
+  bool overdue = false;                ///< it has run for longer than it may, and was asked to end
   std::uint64_t peak_memory = 0;       ///< that was seen of all its processes together, where it is limited
 };
 
-/// Waits until it has ended, is asked to or takes too much. @returns false when it is asked to
-bool wait_within(child_process& child, const stop_event& stop, std::uint64_t limit, wait_end& end) {
-  if (limit == 0) return child.wait(stop.fd(), for_ever);
-  memory_watch watch{child.pid(), limit};
+/// What bounds a command while it is waited for.
+struct wait_limits {
+  std::uint64_t memory = 0; ///< bytes that it may take while somebody looks; 0: nobody does
+  duration time = never;
+};
+
+/// Waits until it has ended, is asked to, takes too much or too long. @returns false when it is to be asked to end
+bool wait_within(child_process& child, const stop_event& stop, const wait_limits& limits, wait_end& end) {
+  const auto deadline = limits.time == never ? time_point::max() : std::chrono::steady_clock::now() + limits.time;
+  memory_watch watch{child.pid(), limits.memory};
   for (;;) {
-    if (child.wait(stop.fd(), memory_watch_interval)) return true;
+    const auto left = limits.time == never ? for_ever : deadline - std::chrono::steady_clock::now();
+    if (child.wait(stop.fd(), limits.memory == 0 ? left : std::min<duration>(left, memory_watch_interval))) return true;
     if (stop.requested()) return false;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      end.overdue = true;
+      return false;
+    }
+    if (limits.memory == 0) continue;
     end.excess = watch.exceeded();
     end.peak_memory = watch.peak();
     if (!end.excess) continue;
@@ -83,10 +96,10 @@ bool wait_within(child_process& child, const stop_event& stop, std::uint64_t lim
   }
 }
 
-/// Waits for the end; ends it when asked to, or when it takes more memory than `limit` bytes (0: none).
-wait_end wait_for_end(child_process& child, const stop_event& stop, duration grace, std::uint64_t limit) {
+/// Waits for the end; ends it when asked to, or when it takes more than it may.
+wait_end wait_for_end(child_process& child, const stop_event& stop, duration grace, const wait_limits& limits) {
   wait_end end;
-  if (wait_within(child, stop, limit, end)) return end;
+  if (wait_within(child, stop, limits, end)) return end;
   end.stopped = true;
   child.signal_group(SIGTERM);
   child.signal_group(SIGCONT); // a stopped process would never see it
@@ -208,7 +221,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
-  const auto waited = wait_for_end(*child, stop, settings.kill_grace, group.limits_memory() ? 0 : limit);
+  const auto waited =
+      wait_for_end(*child, stop, settings.kill_grace, {group.limits_memory() ? 0 : limit, task.stage.task_timeout});
   // While the main process is a zombie its number and group are still its own.
   child->signal_group(SIGKILL);
   running.end_left_behind(child->pid(), identity.mark);
@@ -217,7 +231,13 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
 
   const auto used = group.used();
   attempt_end end;
-  if (ended->signal != 0 || ended->exit_code != 0) {
+  if (waited.overdue) {
+    end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout),
+                         tail_of_file(spec.stderr_file));
+    end.failure->cause = failure_cause::time_limit;
+    end.failure->exit_code = ended->exit_code;
+    end.failure->signal = ended->signal;
+  } else if (ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
     auto text = describe(name_of_it, *ended);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;

@@ -83,4 +83,10 @@ std::string tail_of_file(const std::string& path) {
   return bounded_text(std::string_view{tail}.substr(begin), max_stderr_tail);
 }
 
+std::string describe_time_limit(std::string_view what, duration timeout) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
+  return std::string{what} + " was ended because it ran for longer than its time-out of " + std::to_string(ms) +
+         "ms (task-timeout, troupe.task.timeout)";
+}
+
 } // namespace troupe

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <troupe/runtime/time.hpp>
+
 namespace troupe {
 
 inline constexpr std::size_t max_failure_message = 4096;
@@ -14,6 +16,9 @@ inline constexpr std::size_t max_stderr_lines = 20;
 
 /// At most `limit` bytes of `text` from its begin, as valid UTF-8 (bytes that are none become `?`). A cut is marked.
 std::string bounded_text(std::string_view text, std::size_t limit);
+
+/// That an attempt of `what` was ended for the sake of its time-out.
+std::string describe_time_limit(std::string_view what, duration timeout);
 
 /// The last `max_stderr_lines` lines of a file, at most `max_stderr_tail` bytes, as valid UTF-8. "" where there is no
 /// such file or it is empty: a failure is reported with or without it.

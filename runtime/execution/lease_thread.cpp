@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <vector>
 
+#include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 
 namespace troupe {
@@ -159,6 +160,31 @@ void lease_thread::append_running(std::vector<running_attempt>& to) const {
   to.push_back({b.stage, b.partition(next_ - 1), b.attempt(next_ - 1), b.lease});
 }
 
+void lease_thread::append_overdue(time_point now, duration grace, std::vector<overdue_attempt>& to) {
+  const std::lock_guard lock{mutex_};
+  if (!running_ || stopping_ || overdue_told_) return;
+  const auto version = current_.stage->version();
+  if (version->command) return; // its thread looks after it, and kills it after the same time
+  if (!cancelled_.load(std::memory_order_relaxed)) {
+    if (!seen_) seen_ = now;
+    if (version->install.task_timeout == never || now - *seen_ < version->install.task_timeout) return;
+    timed_out_ = true;
+    cancel_running();
+  }
+  if (!asked_) asked_ = now;
+  const auto waited = now - *asked_;
+  if (waited < grace) return;
+  overdue_told_ = true;
+  const auto& b = *current_.batch;
+  to.push_back({b.stage, b.partition(next_ - 1), b.attempt(next_ - 1), b.lease, version->install.job,
+                version->install.name, static_cast<std::uint64_t>(waited.count()), timed_out_});
+}
+
+bool lease_thread::runs_native() const {
+  const std::lock_guard lock{mutex_};
+  return running_ && !current_.stage->version()->command;
+}
+
 void lease_thread::cancel_running() {
   cancelled_.store(true, std::memory_order_relaxed);
   if (stop_command_) stop_command_->request();
@@ -210,6 +236,10 @@ void lease_thread::run_next_batch(guard& lock) {
     --queued_;
     running_ = true;
     cancelled_.store(false, std::memory_order_relaxed);
+    seen_.reset();
+    asked_.reset();
+    timed_out_ = false;
+    overdue_told_ = false;
     if (version->command) stop_command_->clear();
     lock.unlock();
     auto end = run_task(*version, context, batch, i);
@@ -264,7 +294,12 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   if (stopping_) return;
   buffer_.open(batch.stage, batch.stage_attempt, batch.lease, run.begin);
   buffered_ran_here_ = run.in_this_process;
-  if (killed) {
+  if (killed && timed_out_ && !current_.stage->removed()) {
+    const auto& install = current_.stage->version()->install;
+    end = failed_attempt(task_status::failed, describe_time_limit("the task", install.task_timeout));
+    end.failure->cause = failure_cause::time_limit;
+    buffer_.add_failure(partition, attempt, end.status, std::move(*end.failure));
+  } else if (killed) {
     end = failed_attempt(task_status::killed, "killed while it ran");
     buffer_.add_failure(partition, attempt, end.status, std::move(*end.failure));
   } else if (end.failure) {

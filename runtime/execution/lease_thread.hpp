@@ -74,6 +74,12 @@ public:
   std::pair<std::uint32_t, std::uint32_t> load() const;
   /// Appends the running attempt.
   void append_running(std::vector<running_attempt>& to) const;
+  /// Asks the running attempt to end if it is native and the first look that found it running is longer ago than its
+  /// stage allows. Appends it if it was asked to end, for whatever reason, and the first look that found it so is
+  /// `grace` ago or more. Once for each.
+  void append_overdue(time_point now, duration grace, std::vector<overdue_attempt>& to);
+  /// Whether a native task runs here: what a thread that was told to stop may do for ever.
+  bool runs_native() const;
 
 private:
   struct work {
@@ -118,6 +124,10 @@ private:
   bool closing_ = false;
   bool stopping_ = false;
   std::atomic<bool> cancelled_ = false;    ///< the running attempt is to end; set and cleared under the mutex
+  std::optional<time_point> seen_;         ///< the first look at the running attempt
+  bool timed_out_ = false;                 ///< that is why it is to end
+  std::optional<time_point> asked_;        ///< the first look at it that found this
+  bool overdue_told_ = false;              ///< `append_overdue` has given it
   std::optional<stop_event> stop_command_; ///< made for the first command; wakes the thread out of its wait for one
   std::uint64_t cpu_mark_ = 0;             ///< the thread's own
   std::thread thread_;                     ///< last: starts when all else is there

@@ -206,6 +206,12 @@ std::vector<running_attempt> task_runner::running() const {
   return list;
 }
 
+std::vector<overdue_attempt> task_runner::overdue(time_point now) {
+  std::vector<overdue_attempt> list;
+  for (auto* const thread : impl_->all_threads()) thread->append_overdue(now, impl_->opts.kill_grace, list);
+  return list;
+}
+
 bool task_runner::shutdown(std::chrono::nanoseconds grace) {
   auto& d = *impl_;
   std::unique_lock lock{d.mutex};
@@ -213,8 +219,15 @@ bool task_runner::shutdown(std::chrono::nanoseconds grace) {
     d.leases.clear();
     for (const auto& thread : d.threads) thread->stop();
   }
+  const auto all = [&] { return d.ended == d.threads.size(); };
+  if (d.all_ended.wait_for(lock, grace, all)) return true;
   // A command that does not heed SIGTERM is killed after its own grace; that, and its outcome, take a moment.
-  return d.all_ended.wait_for(lock, grace + d.opts.kill_grace, [&] { return d.ended == d.threads.size(); });
+  d.all_ended.wait_for(lock, d.opts.kill_grace, [&] {
+    const auto native =
+        std::count_if(d.threads.begin(), d.threads.end(), [](const auto& t) { return t->runs_native(); });
+    return d.ended + static_cast<std::size_t>(native) == d.threads.size();
+  });
+  return all();
 }
 
 } // namespace troupe

@@ -32,11 +32,11 @@ public:
     std::string attempts_directory;     ///< parent of the commands' own directories; absolute, exists
     std::string stderr_file;            ///< of this process, for the tail in failures; "" where shared with a host
     std::map<std::string, std::vector<std::string>>
-        ordinals;                                         ///< per resource the device order under the executor's mask
-    std::uint32_t flush_tasks = 256;                      ///< outcomes that go out as one batch
-    std::uint64_t max_inline_result = 1 << 20;            ///< bytes; larger results become blocks
-    command_limits limits;                                ///< what commands may take
-    duration kill_grace = std::chrono::milliseconds{500}; ///< between SIGTERM and SIGKILL of a command
+        ordinals;                                   ///< per resource the device order under the executor's mask
+    std::uint32_t flush_tasks = 256;                ///< outcomes that go out as one batch
+    std::uint64_t max_inline_result = 1 << 20;      ///< bytes; larger results become blocks
+    command_limits limits;                          ///< what commands may take
+    duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
   };
   explicit task_runner(options opts);
@@ -55,9 +55,10 @@ public:
   /// Queues a batch on its lease's thread. Throws std::logic_error where the lease is not open, the stage is not
   /// installed or the batch's columns are not of one length. Columns of arguments are checked task by task.
   void run(std::shared_ptr<const task_batch> batch);
-  /// Ends a queued or running attempt; it is reported as killed. A native task that runs only sees
-  /// `task_context::cancelled()`; its outcome, whatever it was, becomes killed when it ends. A queued attempt's outcome
-  /// is buffered: call `flush` after a round of kills.
+  /// Ends a queued or running attempt; it is reported as killed. A command gets SIGTERM and after `kill_grace` SIGKILL.
+  /// A native task that runs only sees `task_context::cancelled()`; its outcome, whatever it was, becomes killed when
+  /// it ends, and `overdue` tells of it if it does not. A queued attempt's outcome is buffered: call `flush` after a
+  /// round of kills.
   void kill(const kill_task& which);
   /// Sends outcomes that short tasks have left in the buffers of lease threads; called now and then by the actor.
   void flush();
@@ -68,10 +69,13 @@ public:
   };
   load current_load() const;
   std::vector<running_attempt> running() const;
+  /// Native attempts that were asked to end and still run after `kill_grace`, each once. To be called now and then: the
+  /// time of each counts from the first call that finds it asked. `now` is any clock that does not go back.
+  std::vector<overdue_attempt> overdue(time_point now);
 
   /// Drops what is queued and reports nothing more, ends commands (TERM, then KILL after `kill_grace`), asks native
-  /// tasks to end (`task_context::cancelled`) and waits for lease threads, at most `grace` beyond `kill_grace`. False
-  /// when a native task still runs then; the caller then ends the process.
+  /// tasks to end (`task_context::cancelled`) and waits for lease threads: at most `grace`, and at most `kill_grace`
+  /// longer for as long as a command runs. False when a thread still runs then; the caller then ends the process.
   bool shutdown(std::chrono::nanoseconds grace);
 
 private:

@@ -26,11 +26,12 @@ struct complete_job {
   job_end end;
   bool operator==(const complete_job&) const = default;
 };
-/// Messages to or from this executor get lost: give it up like one that fell silent.
+/// This executor cannot go on: give it up like one that fell silent.
 struct give_up_executor {
   executor_id executor;
   incarnation epoch = 0;
   std::string cause;
+  bool lost = true; ///< messages to or from it got lost; else nothing that runs there is to blame
   bool operator==(const give_up_executor&) const = default;
 };
 /// Ask the allocator whether executors of these shapes can ever be had.

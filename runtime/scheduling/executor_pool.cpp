@@ -25,6 +25,12 @@ void lease_record::add(const task_batch& batch) {
   in_flight += batch.count;
 }
 
+bool lease_record::holds(stage_id stage, partition_index partition, attempt_number attempt) const {
+  return std::any_of(runs.begin(), runs.end(), [&](const task_run& run) {
+    return run.stage == stage && run.attempt == attempt && partition >= run.first && partition - run.first < run.count;
+  });
+}
+
 bool lease_record::remove(stage_id stage, partition_index partition, attempt_number attempt) {
   // Attempts end in the order in which they were handed out unless one is killed, so the first run nearly always fits.
   for (auto it = runs.begin(); it != runs.end(); ++it) {
@@ -52,7 +58,7 @@ demand_index executor_pool::intern(demand d) {
   const auto [it, added] =
       demand_numbers_.try_emplace({d.profile, d.build_id}, static_cast<demand_index>(demands_.size()));
   if (added) {
-    demands_.push_back({std::move(d), {}, {}, {}, {}});
+    demands_.push_back({std::move(d), {}, {}, {}, {}, {}});
     for (const auto& [id, e] : by_id_) {
       const auto& record = *executors_[e];
       if (record.status != executor_record::state::active || !can_serve(record, demands_.back().what)) continue;
@@ -149,10 +155,41 @@ std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d)
   return excess;
 }
 
+std::int64_t executor_pool::load_of(const executor_record& e) const {
+  const auto free = static_cast<std::int64_t>(e.book.free_cpus().units * 1000 / share::units_per_whole);
+  switch (policy_) {
+  case placement_policy::spread: return static_cast<std::int64_t>(e.leases.size());
+  case placement_policy::pack: return free;
+  case placement_policy::balance: {
+    const auto cores = e.info.capacity.cores;
+    return cores == 0 ? 0 : 1'000'000 - free * 1000 / cores;
+  }
+  }
+  return 0;
+}
+
+std::string_view executor_pool::kept_for(executor_index executor, demand_index d) const {
+  const auto& record = demands_[d];
+  const auto& pools = executors_[executor]->info.capacity.custom;
+  for (const auto& name : record.kept_from) {
+    const auto pool = pools.find(name);
+    if (pool != pools.end() && !pool->second.addresses.empty() && !record.what.content->task.contains(name))
+      return name;
+  }
+  return {};
+}
+
+void executor_pool::keep_from(demand_index d, std::set<std::string, std::less<>> resources) {
+  auto& record = demands_[d];
+  if (record.kept_from == resources) return;
+  record.kept_from = std::move(resources);
+  for (const auto e : record.satisfied_by) refresh(e, d);
+}
+
 bool executor_pool::has_slot(executor_index executor, demand_index d) const {
   const auto& e = *executors_[executor];
   return demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) && e.reserved.value_or(d) == d &&
-         e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) > 0;
+         kept_for(executor, d).empty() && e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) > 0;
 }
 
 void executor_pool::refresh(executor_index executor) {
@@ -169,7 +206,7 @@ void executor_pool::refresh(executor_index executor, demand_index d) {
     record.room_of.erase(old);
     return;
   }
-  const room_key key{excess_of(e, record.what), static_cast<std::uint32_t>(e.leases.size()), e.info.executor, executor};
+  const room_key key{excess_of(e, record.what), load_of(e), e.info.executor, executor};
   if (old != record.room_of.end()) {
     if (old->second == key) return;
     record.room.erase(old->second);
@@ -361,8 +398,7 @@ std::optional<std::string> executor_pool::fault() const {
         return "executor " + std::to_string(id.value) + " is wrongly counted among those that satisfy a demand";
       const auto room = record.room_of.find(index);
       if (has_slot(index, d) != (room != record.room_of.end())) return "the room index of a demand is wrong";
-      if (room != record.room_of.end() &&
-          (!record.room.contains(room->second) || room->second.leases != e.leases.size()))
+      if (room != record.room_of.end() && (!record.room.contains(room->second) || room->second.load != load_of(e)))
         return "the room index of a demand has a wrong key";
     }
     if (refusing_.contains(index) == e.refused.empty()) return "the refusals are indexed wrongly";

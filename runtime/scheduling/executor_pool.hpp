@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,8 @@
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
+#include <troupe/runtime/scheduling/job_pools.hpp>
+#include <troupe/runtime/scheduling/placement_policy.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/scheduling/task_set.hpp>
 #include <troupe/runtime/time.hpp>
@@ -48,12 +51,16 @@ struct lease_record {
   executor_index executor = no_executor;
   demand_index demand = 0;
   allotment holding;
-  std::deque<task_run> runs;   ///< in the order in which the executor works them off
-  std::uint32_t in_flight = 0; ///< tasks in `runs`
-  bool draining = false;       ///< gets no more tasks; released when empty
+  std::deque<task_run> runs;      ///< in the order in which the executor works them off
+  std::uint32_t in_flight = 0;    ///< tasks in `runs`
+  bool draining = false;          ///< gets no more tasks; released when empty
+  stage_id serves;                ///< whose tasks it was last given; 0: none yet
+  std::optional<pool_index> pool; ///< of that stage's job, whose slot this is
 
   /// Adds the tasks of a batch.
   void add(const task_batch& batch);
+  /// Whether this attempt has not ended.
+  bool holds(stage_id stage, partition_index partition, attempt_number attempt) const;
   /// Forgets one attempt. @returns false when it was not there.
   bool remove(stage_id stage, partition_index partition, attempt_number attempt);
 };
@@ -78,7 +85,9 @@ struct executor_record {
     std::string reason;
   };
   std::map<demand_index, refused_demand> refused;
-  std::set<demand_index> barred;        ///< not tried there again
+  std::set<demand_index> barred; ///< not tried there again
+  /// Attempts that are to blame for its end, although it is not lost.
+  std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
   std::optional<demand_index> reserved; ///< what its free slots are kept for
   std::uint64_t tasks_done = 0;
   std::uint32_t in_flight = 0;
@@ -87,7 +96,8 @@ struct executor_record {
 
 class executor_pool {
 public:
-  explicit executor_pool(profile_matching matching) : matching_(matching) {}
+  explicit executor_pool(profile_matching matching, placement_policy policy = placement_policy::spread)
+    : matching_(matching), policy_(policy) {}
 
   /// The number of this demand, new or known.
   demand_index intern(demand d);
@@ -105,8 +115,8 @@ public:
   /// No more leases on it from now on.
   void drain(executor_index executor);
 
-  /// Takes a slot for `d` on the best executor that has one: fewest resources that the task does not ask for, then
-  /// fewest leases, then lowest id. Null: none has room.
+  /// Takes a slot for `d` on the best executor that has one: fewest resources that the task does not ask for, then by
+  /// the placement policy, then lowest id. Null: none has room.
   lease_record* grant(demand_index d);
   /// Executors on which `grant` would take a slot, the best ones, in that order.
   std::vector<executor_index> with_room(demand_index d, std::size_t most) const;
@@ -131,10 +141,18 @@ public:
   void reserve(executor_index executor, demand_index d);
   void unreserve(executor_index executor);
 
+  /// Executors with addresses of these resources, which tasks of `d` do not ask for, are kept for others: `d` has no
+  /// room there. Replaces what was said before.
+  void keep_from(demand_index d, std::set<std::string, std::less<>> resources);
+  const std::set<std::string, std::less<>>& kept_from(demand_index d) const { return demands_[d].kept_from; }
+  /// The resource for whose sake the executor is kept from the demand; "" where it is not.
+  std::string_view kept_for(executor_index executor, demand_index d) const;
+
   /// How many present executors satisfy the demand when empty.
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
   bool satisfies(executor_index executor, demand_index d) const;
   bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
+  std::size_t executors_with_room(demand_index d) const { return demands_[d].room.size(); }
   bool has_room_on(executor_index executor, demand_index d) const;
   std::uint32_t leases_of(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].leases.size()); }
   const std::set<lease_id>& lease_ids_of(demand_index d) const { return demands_[d].leases; }
@@ -159,7 +177,7 @@ public:
 private:
   struct room_key {
     std::int64_t excess; ///< amount of resources that the demand does not ask for
-    std::uint32_t leases;
+    std::int64_t load;   ///< by the placement policy
     executor_id id;
     executor_index executor;
     auto operator<=>(const room_key&) const = default;
@@ -170,17 +188,20 @@ private:
     std::set<room_key> room;                              ///< of those with a free slot
     std::unordered_map<executor_index, room_key> room_of; ///< the key under which it stands in `room`
     std::set<lease_id> leases;
+    std::set<std::string, std::less<>> kept_from; ///< see keep_from
   };
 
   bool was_started_for(const executor_record& e, const demand& d) const;
   bool can_serve(const executor_record& e, const demand& d) const;
   bool has_slot(executor_index executor, demand_index d) const;
   std::int64_t excess_of(const executor_record& e, const demand& d) const;
+  std::int64_t load_of(const executor_record& e) const;
   void refresh(executor_index executor);
   void refresh(executor_index executor, demand_index d);
   lease_record* open(executor_index executor, demand_index d, allotment holding);
 
   profile_matching matching_;
+  placement_policy policy_;
   std::vector<demand_record> demands_;
   std::map<std::tuple<profile_id, std::string>, demand_index> demand_numbers_;
   std::vector<std::unique_ptr<executor_record>> executors_;

@@ -51,6 +51,7 @@ struct job_progress {
   std::vector<stage_progress> stages;
   std::uint64_t wall_nanoseconds = 0;
   std::string waiting_for; ///< why nothing of it runs, "" when something does
+  std::string group;       ///< see job_spec
 
   bool operator==(const job_progress&) const = default;
 };

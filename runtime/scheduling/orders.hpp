@@ -61,10 +61,12 @@ struct stage_install {
   std::uint32_t buckets = 0; ///< > 0: map outputs stay on the executor
   std::shared_ptr<const std::variant<native_program, command_program>> program;
   std::vector<shuffle_input> inputs; ///< one per shuffle dependency, in order
+  duration task_timeout = never;     ///< of one attempt
 
   bool operator==(const stage_install& other) const {
     return stage == other.stage && stage_attempt == other.stage_attempt && job == other.job && name == other.name &&
            tasks == other.tasks && buckets == other.buckets && inputs == other.inputs &&
+           task_timeout == other.task_timeout &&
            (program && other.program ? *program == *other.program : program == other.program);
   }
 };

@@ -33,6 +33,7 @@ enum class failure_cause : std::uint8_t {
   signal = 2,       ///< a command was ended by a signal
   memory_limit = 3, ///< it took more memory than it may
   lost = 4,         ///< its process went away under it
+  time_limit = 5,   ///< it ran for longer than it may
 };
 std::string_view to_string(failure_cause cause) noexcept;
 
@@ -87,6 +88,20 @@ struct refusal {
   bool operator==(const refusal&) const = default;
 };
 
+/// An attempt of a native task that was asked to end and has not ended within the kill grace. Said once of each.
+struct overdue_attempt {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  lease_id lease;
+  job_id job;
+  std::string stage_name;
+  std::uint64_t waited_nanoseconds = 0; ///< since it was asked to end
+  bool timed_out = false;               ///< it was asked because of its stage's time-out for tasks
+
+  bool operator==(const overdue_attempt&) const = default;
+};
+
 /// Everything that an executor has to say at one moment.
 struct executor_report {
   executor_id executor;
@@ -94,6 +109,7 @@ struct executor_report {
   std::uint64_t orders_seen = 0; ///< sequence of the last orders applied
   std::vector<refusal> refusals;
   std::vector<std::shared_ptr<const outcome_batch>> outcomes;
+  std::vector<overdue_attempt> overdue;
 
   bool operator==(const executor_report& other) const;
 };

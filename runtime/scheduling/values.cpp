@@ -29,7 +29,7 @@ bool task_batch::operator==(const task_batch& other) const {
 
 bool executor_report::operator==(const executor_report& other) const {
   return executor == other.executor && epoch == other.epoch && orders_seen == other.orders_seen &&
-         refusals == other.refusals &&
+         refusals == other.refusals && overdue == other.overdue &&
          std::equal(outcomes.begin(), outcomes.end(), other.outcomes.begin(), other.outcomes.end(),
                     same_content<outcome_batch>);
 }
@@ -74,6 +74,7 @@ std::string_view to_string(failure_cause cause) noexcept {
   case failure_cause::signal: return "signal";
   case failure_cause::memory_limit: return "memory-limit";
   case failure_cause::lost: return "lost";
+  case failure_cause::time_limit: return "time-limit";
   }
   return "unknown";
 }

@@ -60,6 +60,8 @@ dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
         [](const allocator_actor&) {},
         [=](const boxed<job_submission>&, const client_actor&) -> caf::result<boxed<job_accepted>> { return no(); },
         [=](const boxed<cancel_job>&) -> caf::result<boxed<acknowledged>> { return no(); },
+        [=](const boxed<cancel_stage>&) -> caf::result<boxed<acknowledged>> { return no(); },
+        [=](const boxed<cancel_group>&) -> caf::result<boxed<cancelled_jobs>> { return no(); },
         [heard](const boxed<release_request>& request) {
           heard->asked.push_back(request->executor);
           return box(release_answer{request->executor, heard->consent, false, "as the test says"});

@@ -162,4 +162,12 @@ result<std::vector<task_placement>> inline_runner::placements(job_id job) { retu
 
 result<void> inline_runner::cancel(job_id, std::string_view) { return {}; } // a job has ended when submit returns
 
+result<void> inline_runner::cancel_stage(job_id, std::uint32_t, std::string_view) { return {}; }
+
+result<std::vector<job_id>> inline_runner::cancel_group(std::string_view group, std::string_view) {
+  for (const auto& job : jobs)
+    if (job->group == group) return std::vector<job_id>{};
+  return make_error(ec::not_found, "no such group");
+}
+
 } // namespace troupe::test

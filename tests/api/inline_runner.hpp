@@ -28,6 +28,9 @@ public:
   void release(job_id job) override;
   result<std::vector<task_placement>> placements(job_id job) override;
   result<void> cancel(job_id job, std::string_view reason) override;
+  result<void> cancel_stage(job_id job, std::uint32_t stage, std::string_view reason) override;
+  /// Every job has ended when this is called.
+  result<std::vector<job_id>> cancel_group(std::string_view group, std::string_view reason) override;
 
 private:
   struct finished_job {

@@ -55,6 +55,28 @@ TEST_F(named_tasks, all_shapes_of_functions_work) {
   EXPECT_EQ(session_.run(m, m.stage("raw").run(task<"test.raw", raw>).tasks(2)), (std::vector<std::string>{"0", "1"}));
 }
 
+TEST_F(named_tasks, jobs_belong_to_the_group_of_the_session_that_runs_them) {
+  auto nightly = session_.in_group("nightly");
+  job j{"grouped"};
+  j.stage("touch").run(task<"test.touch", touch>).arguments({1});
+  nightly.run(j);
+  EXPECT_EQ(runner_->jobs.back()->group, "nightly");
+  const auto numbers = nightly.range(0, 4);
+  session_.run(j);
+  EXPECT_EQ(runner_->jobs.back()->group, "");
+  EXPECT_EQ(numbers.count(), 4u);
+  EXPECT_EQ(runner_->jobs.back()->group, "nightly") << "a dataset stays with the session that made it";
+  EXPECT_EQ(nightly.last_job().job, (troupe::job_id{3}));
+  EXPECT_EQ(session_.last_job().job, (troupe::job_id{2}));
+  EXPECT_EQ(session_.cancel_group("nightly"), 0u) << "all have ended";
+  try {
+    session_.cancel_group("weekly");
+    FAIL() << "a group that nobody knows was cancelled";
+  } catch (const troupe::job_error& e) {
+    EXPECT_EQ(e.code(), troupe::ec::not_found);
+  }
+}
+
 TEST_F(named_tasks, stages_follow_each_other_and_only_the_asked_one_keeps_results) {
   effects = 0;
   job j{"two"};

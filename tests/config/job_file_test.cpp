@@ -113,6 +113,11 @@ TEST(job_file, the_head_may_set_output_and_failures) {
   EXPECT_EQ(program(good("name: j\noutput: /\nstages: {a: {run: [x]}}\n").stages[0]).output_directory, "/a");
 }
 
+TEST(job_file, the_head_may_name_a_group) {
+  EXPECT_EQ(good("name: j\nstages: {a: {run: [x]}}\n").group, "");
+  EXPECT_EQ(good("name: j\ngroup: nightly\nstages: {a: {run: [x]}}\n").group, "nightly");
+}
+
 TEST(job_file, stages_may_stand_in_any_order) {
   const auto job =
       good("name: j\nstages:\n  c: {after: [a, b], run: [x]}\n  b: {after: [a], run: [x]}\n  d: {run: [x]}\n"
@@ -375,6 +380,27 @@ TEST_F(job_files, are_loaded_with_their_own_directory) {
   EXPECT_EQ(job->stages[0].tasks, 3u);
   EXPECT_EQ(program(job->stages[0]).directory, directory_.string());
   EXPECT_THAT(message_of(load_job((directory_ / "none.yaml").string(), 4)), HasSubstr("cannot open"));
+}
+
+TEST(job_file, stages_may_have_time_outs) {
+  const auto job = good("name: x\nstages:\n  a: {run: [true], timeout: 5min, task-timeout: 10s}\n  b: {run: [true]}\n"
+                        "  c: {run: [true], timeout: never}\n");
+  EXPECT_EQ(job.stages[0].timeout, std::chrono::minutes{5});
+  EXPECT_EQ(job.stages[0].task_timeout, std::chrono::seconds{10});
+  EXPECT_EQ(job.stages[1].timeout, never);
+  auto filled = job;
+  set_timeouts(filled, std::chrono::hours{1}, never);
+  EXPECT_EQ(filled.stages[0].timeout, std::chrono::minutes{5}) << "its own counts";
+  EXPECT_EQ(filled.stages[1].timeout, std::chrono::hours{1});
+  EXPECT_EQ(filled.stages[1].task_timeout, never);
+  EXPECT_THAT(message_of(job_of("name: x\nstages: {a: {run: [true], timeout: 5}}\n")),
+              HasSubstr("x.yaml:2: stage a: timeout = 5: must be a time such as 500ms, 10s or 5min"));
+}
+
+TEST(job_file, may_name_the_pool_of_the_job) {
+  EXPECT_EQ(good("name: x\npool: etl\nstages: {a: {run: [true]}}\n").pool, "etl");
+  EXPECT_EQ(good("name: x\nstages: {a: {run: [true]}}\n").pool, "") << "whoever submits it says which";
+  EXPECT_THAT(message_of(job_of("name: x\npool: [a]\nstages: {a: {run: [true]}}\n")), HasSubstr("x.yaml:2: pool"));
 }
 
 } // namespace

@@ -27,7 +27,8 @@ std::vector<std::string> bad_values(const setting_schema& entry) {
   case setting_type::flag: return {"", "yes", "True", "1", "on"};
   case setting_type::count: return {"", "010", "-1", "+1", "1.5", "0x10", "many", " 1", "99999999999999999999"};
   case setting_type::memory: return {"", "1.5g", "-1m", "lots", "010m", "1 g", "9000000000g"};
-  case setting_type::time: return {"", "5", "1.5s", "-1s", "soon", "01s", "2000d"};
+  case setting_type::time:
+  case setting_type::time_or_never: return {"", "5", "1.5s", "-1s", "soon", "01s", "2000d", "Never"};
   case setting_type::share: {
     std::vector<std::string> bad{"", "-1", "1e3", "half", "1/0", "0.0000000000001"};
     if (entry.least > 0) bad.emplace_back("0");

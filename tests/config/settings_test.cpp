@@ -246,6 +246,19 @@ TEST(settings, the_master_is_checked) {
               StartsWith("--conf: troupe.master = local[0]: `local[0]` must name from 1 to 100000 cores, or *; valid"));
 }
 
+TEST(pools, are_what_the_settings_say) {
+  EXPECT_EQ(sharing_of(settings{}), sharing_options{});
+  const auto s = with_arguments({"troupe.scheduler.mode=fair", "troupe.scheduler.pools.etl.weight=3",
+                                 "troupe.scheduler.pools.etl.min-share=2", "troupe.scheduler.pools.web.mode=fair"});
+  ASSERT_TRUE(s) << s.error().message;
+  const auto sharing = sharing_of(*s);
+  EXPECT_EQ(sharing.mode, sharing_mode::fair);
+  EXPECT_EQ(sharing.pools.at("etl"), (pool_options{sharing_mode::fifo, 3, 2}));
+  EXPECT_EQ(sharing.pools.at("web"), (pool_options{sharing_mode::fair, 1, 0}));
+  EXPECT_THAT(message_of(with_arguments({"troupe.scheduler.pools.etl.weight=0"})), HasSubstr("from 1 to 1000000"));
+  EXPECT_THAT(message_of(with_arguments({"troupe.scheduler.pools.etl.wait=1"})), HasSubstr("pools.etl.weight"));
+}
+
 TEST(default_profile, holds_what_the_settings_say) {
   const auto profile = default_profile(
       good("troupe: {executor: {cores: 4, memory: 2g, memory-overhead: 1g, off-heap: 3m, pyspark-memory: 5m, resource: "

@@ -20,7 +20,9 @@ const auto gpu_half = make_profile({{"cores", 1}, {"gpu", 1}}, {{"gpu", "0.5"}})
 std::size_t leases(const scheduler_harness& h) { return h.scheduler.pool().lease_count(); }
 
 TEST(placement, compatible_executor_runs_tasks_of_every_profile_that_it_satisfies) {
-  scheduler_harness h;
+  dag_scheduler::options options;
+  options.scarce_resource_wait = 0s;
+  scheduler_harness h{options};
   const auto e = h.add(executor_builder{}.cores(4).gpus(2));
   const auto job = h.submit(job_builder{}.profile(gpu_half).stage("plain", 1).stage("gpu", 1).with(1));
   EXPECT_THAT(h.attempts(e), SizeIs(2));

@@ -115,6 +115,32 @@ TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
   EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
+TEST_F(command_test, is_ended_when_it_runs_for_too_long) {
+  start(command_options());
+  runner->open_lease(grant(1));
+  stage_install s;
+  s.stage = {1};
+  s.job = {5};
+  s.name = "slow";
+  s.tasks = 2;
+  s.task_timeout = std::chrono::milliseconds{200};
+  // The first one ends well when it is asked to: that is no success all the same.
+  s.program = std::make_shared<const std::variant<native_program, command_program>>(command_program{
+      {"sh", "-c", "trap 'exit 0' TERM; echo here >&2; if [ {partition} = 0 ]; then sleep 1000 & wait; fi"},
+      {},
+      scratch.path().string(),
+      outputs});
+  runner->install(s);
+  runner->run(range(1, 1, 0, 1));
+  const auto outcome = only_outcome();
+  ASSERT_EQ(outcome->status(0), task_status::failed);
+  const auto& failure = outcome->failures.at(0);
+  EXPECT_EQ(failure.cause, failure_cause::time_limit);
+  EXPECT_EQ(failure.message, "sh was ended because it ran for longer than its time-out of 200ms (task-timeout, "
+                             "troupe.task.timeout)");
+  EXPECT_EQ(failure.stderr_tail, "here\n");
+}
+
 class command_memory : public command_test {
 protected:
   /// Runs a command of a task that has 64 MiB.
@@ -426,6 +452,35 @@ TEST_F(command_test, shutdown_ends_running_commands) {
   EXPECT_TRUE(r.shutdown(deadline));
   EXPECT_FALSE(alive(main));
   EXPECT_EQ(log.tasks(), 0u);
+}
+
+TEST_F(command_test, a_command_is_never_overdue_since_it_is_killed) {
+  auto options = command_options();
+  options.kill_grace = deadline;
+  start(options);
+  auto& r = begin({"sh", "-c",
+                   "trap 'touch asked; while [ ! -e go ]; do sleep 0.02; done; exit' TERM; echo $$ > main; "
+                   "while :; do sleep 0.02; done"});
+  r.run(one({}));
+  wait_for_pid(attempts + "/1.0.0/main");
+  r.kill({{1}, 0, 0});
+  ASSERT_TRUE(eventually([&] { return fs::exists(attempts + "/1.0.0/asked"); }));
+  EXPECT_TRUE(r.overdue({}).empty());
+  EXPECT_TRUE(r.overdue(time_point{std::chrono::hours{1}}).empty());
+  std::ofstream{attempts + "/1.0.0/go"};
+  EXPECT_EQ(only_outcome()->status(0), task_status::killed);
+}
+
+TEST_F(command_test, shutdown_waits_for_commands_as_long_as_they_may_take_to_end) {
+  auto options = command_options();
+  options.kill_grace = deadline;
+  start(options);
+  auto& r =
+      begin({"sh", "-c", "trap 'sleep 0.5; echo bye > bye; exit' TERM; echo $$ > main; while :; do sleep 0.02; done"});
+  r.run(one({}));
+  wait_for_pid(attempts + "/1.0.0/main");
+  EXPECT_TRUE(r.shutdown(std::chrono::milliseconds{1}));
+  EXPECT_EQ(content_of(attempts + "/1.0.0/bye"), "bye\n");
 }
 
 TEST_F(command_test, a_thousand_commands_leave_nothing) {

@@ -278,6 +278,86 @@ TEST_F(runner_control, shutdown_drops_the_queue_and_says_when_a_task_does_not_en
   EXPECT_EQ(log.tasks(), 0u);
 }
 
+TEST_F(runner_control, shutdown_does_not_wait_the_kill_grace_for_a_task_that_does_not_end) {
+  auto options = base_options();
+  options.kill_grace = deadline + deadline; // the task gives up before
+  auto& r = start(options);
+  r.open_lease(grant(1));
+  r.install(native_stage<task<&first_waits>>(1, 1));
+  r.run(range(1, 1, 0, 1));
+  ASSERT_TRUE(world->entered.wait());
+  EXPECT_FALSE(r.shutdown(std::chrono::milliseconds{1}));
+  world->released.open();
+  EXPECT_TRUE(r.shutdown(deadline));
+}
+
+TEST_F(runner_control, a_task_that_ignores_its_cancellation_is_overdue_after_the_grace_and_that_is_told_once) {
+  using namespace std::chrono_literals;
+  auto options = base_options();
+  options.kill_grace = 10s;
+  auto& r = start(options);
+  r.open_lease(grant(1));
+  auto stage = native_stage<task<&first_waits>>(1, 2);
+  stage.job = {9};
+  r.install(stage);
+  r.run(range(1, 1, 0, 2));
+  ASSERT_TRUE(world->entered.wait());
+  const time_point t{1h};
+  EXPECT_TRUE(r.overdue(t).empty());
+  EXPECT_TRUE(r.overdue(t + 1h).empty()) << "nobody has asked it to end";
+  r.kill({{1}, 0, 0});
+  EXPECT_TRUE(r.overdue(t + 2h).empty()) << "its time begins when this is seen";
+  EXPECT_TRUE(r.overdue(t + 2h + 9s).empty());
+  EXPECT_EQ(r.overdue(t + 2h + 10s), (std::vector<overdue_attempt>{{{1}, 0, 0, {1}, {9}, "stage-1", 10'000'000'000}}));
+  EXPECT_TRUE(r.overdue(t + 3h).empty()) << "told twice";
+  world->released.open();
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_EQ(statuses().at(0), task_status::killed);
+  EXPECT_EQ(statuses().at(1), task_status::succeeded) << "the next one is not affected";
+  EXPECT_TRUE(r.overdue(t + 4h).empty());
+}
+
+TEST_F(runner_control, a_task_that_runs_for_too_long_is_asked_to_end_and_has_failed) {
+  using namespace std::chrono_literals;
+  auto options = base_options();
+  options.kill_grace = 10s;
+  auto& r = start(options);
+  r.open_lease(grant(1));
+  auto stage = native_stage<task<&first_waits>>(1, 2);
+  stage.task_timeout = 5s;
+  r.install(stage);
+  r.run(range(1, 1, 0, 2));
+  ASSERT_TRUE(world->entered.wait());
+  const time_point t{1h};
+  EXPECT_TRUE(r.overdue(t).empty());
+  EXPECT_TRUE(r.overdue(t + 5s).empty()) << "it is asked now";
+  const auto overdue = r.overdue(t + 15s);
+  ASSERT_EQ(overdue.size(), 1u);
+  EXPECT_TRUE(overdue[0].timed_out);
+  world->released.open();
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_EQ(statuses().at(0), task_status::failed);
+  EXPECT_EQ(statuses().at(1), task_status::succeeded) << "it has a time of its own";
+  const auto failure = log.batches().front()->failures.at(0);
+  EXPECT_EQ(failure.cause, failure_cause::time_limit);
+  EXPECT_EQ(failure.message, "the task was ended because it ran for longer than its time-out of 5000ms (task-timeout, "
+                             "troupe.task.timeout)");
+}
+
+TEST_F(runner_control, a_task_of_a_removed_stage_can_be_overdue_too) {
+  using namespace std::chrono_literals;
+  auto options = base_options();
+  options.kill_grace = 0s;
+  auto& r = start(options);
+  r.open_lease(grant(1));
+  r.install(native_stage<task<&first_waits>>(1, 1));
+  r.run(range(1, 1, 0, 1));
+  ASSERT_TRUE(world->entered.wait());
+  r.remove({1});
+  EXPECT_EQ(r.overdue({}).size(), 1u);
+  world->released.open();
+}
+
 TEST_F(runner_control, many_leases_run_side_by_side) {
   auto& r = start();
   r.install(native_stage<task<&noop>>(1, 64'000));

@@ -22,19 +22,19 @@ constexpr std::size_t field_count() {
     return sizeof...(Fields);
 }
 
-static_assert(field_count<job_spec>() == 5);
+static_assert(field_count<job_spec>() == 7);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 14);
 static_assert(field_count<executor_orders>() == 9);
-static_assert(field_count<executor_report>() == 5);
+static_assert(field_count<executor_report>() == 6);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
 static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 4);
-static_assert(field_count<stage_install>() == 8);
+static_assert(field_count<stage_install>() == 9);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 9);
+static_assert(field_count<stage_spec>() == 11);
 static_assert(field_count<task_batch>() == 10);
 static_assert(field_count<task_failure>() == 10);
 
@@ -128,6 +128,8 @@ job_spec full_job() {
   map.program = native_program{"b:1f", {{11, any_bytes}, {12, ""}}};
   map.arguments = std::make_shared<const packed_column>(column({"a", "", any_bytes}));
   map.keep_results = false;
+  map.timeout = std::chrono::seconds{5};
+  map.task_timeout = std::chrono::nanoseconds{7};
   stage_spec reduce;
   reduce.name = "count";
   reduce.tasks = 2;
@@ -141,7 +143,9 @@ job_spec full_job() {
   j.stages = {map, reduce, report};
   j.stages.back().carried = {{1, "map"}, {0, "filter"}};
   j.max_task_failures = 9;
+  j.pool = "etl";
   j.on_profile_change = profile_change::merge;
+  j.group = "nightly";
   return j;
 }
 
@@ -167,7 +171,8 @@ stage_progress full_stage_progress() {
 }
 
 job_progress full_progress() {
-  return {job_id{2}, "reads", job_state::running, {full_stage_progress(), stage_progress{}}, 99, "no gpu is free"};
+  return {job_id{2}, "reads",          job_state::running, {full_stage_progress(), stage_progress{}},
+          99,        "no gpu is free", "nightly"};
 }
 
 result_location location(partition_index partition) {
@@ -182,6 +187,7 @@ result_location location(partition_index partition) {
 
 stage_install full_install() {
   stage_install s;
+  s.task_timeout = std::chrono::nanoseconds{9};
   s.stage = stage_id{21};
   s.stage_attempt = 1;
   s.job = job_id{2};
@@ -225,8 +231,9 @@ std::vector<events::record> full_history() {
       events::executor_added{full_info()},
       events::executor_removed{executor_id{7}, "silent for 10s", true, full_exit()},
       events::map_output_lost{stage_id{20}, 4, executor_id{7}},
+      events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
   };
-  static_assert(std::variant_size_v<events::any> == 14, "a new event needs a sample here");
+  static_assert(std::variant_size_v<events::any> == 15, "a new event needs a sample here");
   std::vector<events::record> records;
   for (auto& event : all)
     records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});
@@ -363,6 +370,7 @@ std::vector<executor_report> of() {
   full.refusals = {{lease_id{31}, stage_id{21}, {5, 6}, {0, 1}, "another build", true}, {}};
   full.outcomes = {std::make_shared<const outcome_batch>(mixed_outcomes()),
                    std::make_shared<const outcome_batch>(outcome_batch{})};
+  full.overdue = {{stage_id{21}, 5, 1, lease_id{31}, job_id{2}, "align", 10'000'000'000, true}, {}};
   return {full, {}};
 }
 template <>
@@ -394,6 +402,18 @@ std::vector<job_end> of() {
 template <>
 std::vector<cancel_job> of() {
   return {{job_id{2}, "Ctrl-C"}, {}};
+}
+template <>
+std::vector<cancel_stage> of() {
+  return {{job_id{2}, 1, "by hand"}, {}};
+}
+template <>
+std::vector<cancel_group> of() {
+  return {{"nightly", "by hand"}, {}};
+}
+template <>
+std::vector<cancelled_jobs> of() {
+  return {{{job_id{2}, job_id{0xffffffffffffffffu}}}, {}};
 }
 template <>
 std::vector<release_results> of() {

@@ -89,6 +89,11 @@ executor_builder& executor_builder::host(std::string name) {
   return *this;
 }
 
+executor_builder& executor_builder::in_process() {
+  info_.in_process = true;
+  return *this;
+}
+
 executor_builder& executor_builder::commands_only() {
   info_.native = false;
   info_.build_id.clear();
@@ -119,8 +124,18 @@ job_builder& job_builder::profile(resource_profile p) {
   return *this;
 }
 
+job_builder& job_builder::group(std::string name) {
+  job_.group = std::move(name);
+  return *this;
+}
+
 job_builder& job_builder::max_failures(std::uint32_t n) {
   job_.max_task_failures = n;
+  return *this;
+}
+
+job_builder& job_builder::in_pool(std::string name) {
+  job_.pool = std::move(name);
   return *this;
 }
 
@@ -140,6 +155,11 @@ job_builder& job_builder::stage(std::string name, std::uint32_t tasks) {
 
 job_builder& job_builder::with(std::uint32_t profile) {
   last().profile = profile;
+  return *this;
+}
+
+job_builder& job_builder::timeout(duration t) {
+  last().timeout = t;
   return *this;
 }
 

@@ -42,6 +42,7 @@ public:
   executor_builder& shape(shape_id id);
   executor_builder& host(std::string name);
   executor_builder& commands_only();
+  executor_builder& in_process();
   executor_builder& build(std::string id);
   executor_info make(executor_id id, incarnation epoch) const;
 
@@ -56,9 +57,13 @@ public:
   /// Adds a profile. Stages name it by its number; 0 is the default one, the first added is 1.
   job_builder& profile(resource_profile p);
   job_builder& max_failures(std::uint32_t n);
+  job_builder& group(std::string name);
 
   job_builder& stage(std::string name, std::uint32_t tasks);
   job_builder& with(std::uint32_t profile);
+  job_builder& in_pool(std::string name);
+  /// Of the last stage.
+  job_builder& timeout(duration t);
   job_builder& buckets(std::uint32_t n);
   job_builder& after(std::uint32_t parent, dependency_kind kind = dependency_kind::all);
   job_builder& reads(std::uint32_t parent) { return after(parent, dependency_kind::shuffle); }

@@ -48,6 +48,10 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
   if (matching == profile_matching::exact) o.resubmit_delay = 200ms;
   if (d.once_in(3)) o.max_batch = 4;
   if (d.once_in(4)) o.retained_jobs = 2;
+  o.placement = static_cast<placement_policy>(d.between(0, 2));
+  o.scarce_resource_wait = d.once_in(3) ? duration::zero() : d.once_in(3) ? never : duration{3s};
+  if (d.once_in(3))
+    o.sharing = {sharing_mode::fair, {{"a", {sharing_mode::fair, 3, 0}}, {"b", {sharing_mode::fifo, 1, 2}}}};
   o.max_stage_attempts = 8;
   o.infeasible_timeout = 60s;
   return o;
@@ -167,6 +171,8 @@ job_builder simulator::make_job() {
   auto light = make_profile({}, {{"cpus", "0.5"}});
   if (dice_.once_in(4)) light.max_tasks_per_executor = dice_.between(1, 2);
   light.exclusive = dice_.once_in(6);
+  constexpr const char* pools[] = {"", "a", "b"};
+  job.in_pool(pools[dice_.between(0, 2)]);
   job.profile(half_gpu).profile(wide).profile(light);
   const auto profiles = matching_ == profile_matching::exact ? 2u : 3u; // of equal executor halves one is asked for
   job.max_failures(static_cast<std::uint32_t>(dice_.between(2, 5)));

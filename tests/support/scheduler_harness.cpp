@@ -78,6 +78,20 @@ void scheduler_harness::lose(executor_id e, const std::string& cause, bool lost)
   carry_out(out);
 }
 
+result<void> scheduler_harness::cancel_stage(job_id job, std::uint32_t index) {
+  effects::list out;
+  auto done = scheduler.on_stage_cancelled(job, index, "by request", now, out);
+  carry_out(out);
+  return done;
+}
+
+result<std::vector<job_id>> scheduler_harness::cancel_group(const std::string& group) {
+  effects::list out;
+  auto ended = scheduler.on_group_cancelled(group, "by request", now, out);
+  carry_out(out);
+  return ended;
+}
+
 void scheduler_harness::cancel(job_id job) {
   effects::list out;
   if (!scheduler.on_job_cancelled(job, "by request", now, out)) throw std::logic_error("the job is unknown");

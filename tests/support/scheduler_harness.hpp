@@ -37,6 +37,8 @@ public:
   void lose_connection(executor_id e);
   void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true);
   void cancel(job_id job);
+  result<void> cancel_stage(job_id job, std::uint32_t index);
+  result<std::vector<job_id>> cancel_group(const std::string& group);
   void tick(duration after = std::chrono::milliseconds{200});
   dag_scheduler::release release(executor_id e);
   void release_results(job_id job);

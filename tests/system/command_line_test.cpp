@@ -425,6 +425,51 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   EXPECT_EQ(run({"cluster", "status"}).code, 4);
 }
 
+TEST_F(command_line, groups_and_stages_are_cancelled_by_name_and_number) {
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
+  // Of one core each, so that both run at once.
+  const auto nap = [&](const std::string& name, const std::string& head) {
+    return written(name + ".yaml", "name: " + name + "\n" + head +
+                                       "profiles: {small: {executor: {cores: 1, memory: 256m}, task: {cpus: 1}}}\n"
+                                       "stages:\n  first: {profile: small, run: [\"true\"]}\n"
+                                       "  nap: {profile: small, after: {first: all}, run: [sh, -c, '>" +
+                                       directory() + "/" + name + "; exec sleep 1000']}\n");
+  };
+  auto grouped = started({"run", nap("grouped", "group: nightly\n")});
+  ASSERT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/grouped"); })) << grouped->output();
+  auto alone = started({"run", nap("alone", "")});
+  ASSERT_TRUE(testing::wait_until([&] { return fs::exists(directory() + "/alone"); })) << alone->output();
+  EXPECT_THAT(run({"jobs"}).printed,
+              AllOf(ContainsRegex("1 +running.* grouped +nightly\n"), ContainsRegex(" alone\n")));
+  EXPECT_EQ(found_in(run({"jobs", "--json"}).printed, R"re("group": "([^"]+)")re"), "nightly");
+
+  const auto unknown = run({"cancel", "--group", "weekly"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.output, HasSubstr("there is no job of group 'weekly'"));
+  const auto group = run({"cancel", "--group", "nightly"});
+  EXPECT_EQ(group.code, 0) << group.output;
+  EXPECT_EQ(group.printed, "job 1 is cancelled\n");
+  EXPECT_EQ(end_of(*grouped).code, 1);
+  EXPECT_THAT(run({"cancel", "--group", "nightly"}).printed, HasSubstr("had ended already"));
+
+  EXPECT_THAT(run({"cancel", "2", "--stage", "0"}).printed, HasSubstr("stage 0 (first) was complete already"));
+  EXPECT_THAT(run({"cancel", "2", "--stage", "2"}).output, HasSubstr("job 2 has no stage 2"));
+  EXPECT_EQ(run({"cancel", "2", "--stage", "first"}).code, 2);
+  EXPECT_THAT(run({"jobs"}).printed, ContainsRegex("2 +running")) << "none of these has ended it";
+  const auto stage = run({"cancel", "2", "--stage", "1"});
+  EXPECT_EQ(stage.printed, "stage 1 (nap) is cancelled, so job 2 has failed\n") << stage.output;
+  const auto end = end_of(*alone);
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.output, HasSubstr("stage 1 (nap) was cancelled"));
+  EXPECT_THAT(run({"jobs"}).printed, ContainsRegex("2 +failed"));
+  EXPECT_THAT(run({"cancel", "2", "--stage", "1"}).printed, HasSubstr("ended already: failed"));
+
+  EXPECT_EQ(run({"cancel"}).code, 2);
+  EXPECT_EQ(run({"cancel", "1", "--group", "nightly"}).code, 2);
+  EXPECT_EQ(run({"cancel", "--group", "nightly", "--stage", "1"}).code, 2);
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
+}
+
 TEST_F(command_line, a_driver_that_is_stopped_is_waited_for_until_the_request_time_out_is_over) {
   ASSERT_EQ(run({"cluster", "up", "--config-file=" + config("cluster.yaml")}).code, 0);
   const auto status = run({"cluster", "status", "--json"}).printed;
@@ -694,6 +739,23 @@ TEST_F(command_line, a_command_that_takes_more_memory_than_its_task_may_fails) {
       run({"run", greedy(""), "--conf", "troupe.task.max-failures=1", "--conf", "troupe.task.memory=32m"});
   EXPECT_EQ(by_default.code, 1) << by_default.output;
   EXPECT_THAT(by_default.output, ContainsRegex("took more memory than its task may: [0-9]+[mg] of 32m"));
+}
+
+TEST_F(command_line, what_takes_too_long_fails) {
+  const auto slow = [&](const std::string& more) {
+    return written("slow.yaml", "name: slow\nstages:\n  nap: {tasks: 2, run: [sleep, 1000]" + more + "}\n");
+  };
+  const auto by_conf =
+      run({"run", slow(""), "--conf", "troupe.task.max-failures=1", "--conf", "troupe.task.timeout=100ms"});
+  EXPECT_EQ(by_conf.code, 1) << by_conf.output;
+  EXPECT_THAT(by_conf.output, HasSubstr("sleep was ended because it ran for longer than its time-out of 100ms"));
+  const auto by_file = run({"run", slow(", task-timeout: 50ms"), "--master=local-cluster[1,2,2g]", "--conf",
+                            "troupe.task.max-failures=1", "--conf", "troupe.task.timeout=1h"});
+  EXPECT_EQ(by_file.code, 1) << by_file.output;
+  EXPECT_THAT(by_file.output, HasSubstr("longer than its time-out of 50ms"));
+  const auto stage = run({"run", slow(""), "--conf", "troupe.stage.timeout=300ms"});
+  EXPECT_EQ(stage.code, 1) << stage.output;
+  EXPECT_THAT(stage.output, HasSubstr("stage 0 (nap) did not end within its time-out of 300ms: 0 of 2 tasks are done"));
 }
 
 TEST_F(command_line, profiles_and_settings_can_be_looked_at) {

@@ -252,6 +252,90 @@ TEST(executors, that_are_idle_give_their_room_at_once_to_a_profile_that_waits_fo
   }
 }
 
+TEST(scarce_resources, are_kept_for_those_who_ask_for_them) {
+  const auto gpu = resource_profile_builder{}
+                       .require(executor_resource_requests{}.cores(2).memory("64m").resource("gpu", 1))
+                       .require(task_resource_requests{}.cpus(1).resource("gpu", 1))
+                       .build();
+  const auto plain = resource_profile_builder{}
+                         .require(executor_resource_requests{}.cores(1).memory("64m"))
+                         .require(task_resource_requests{}.cpus(1))
+                         .build();
+  for (const std::string wait : {"0", "never"}) {
+    const rendezvous meeting;
+    test_cluster cluster{
+        {.master = "local-cluster[1,2,1g]", .fake_gpus = 1, .conf = {"troupe.scheduler.scarce-resource-wait=" + wait}}};
+    auto session = cluster.make_session();
+    background<std::vector<std::int64_t>> scores{
+        cluster, [&] {
+          return session.range(0, 1, 1).map(with(meeting.directory()), fn<meet_first>).with_resources(gpu).collect();
+        }};
+    meeting.await("first");
+    auto other = cluster.make_session();
+    background<std::uint64_t> count{cluster, [&] { return other.range(0, 2, 1).with_resources(plain).count(); }};
+    if (wait == "0") {
+      EXPECT_EQ(count.get(), 2u) << "on the core that is free beside the gpu task";
+    } else {
+      const auto kept = [&] {
+        const auto status = cluster.jobs().status();
+        if (!status) return false;
+        return std::any_of(status->jobs.begin(), status->jobs.end(), [](const job_progress& job) {
+          return job.waiting_for.find("1 of the 1 executor that fit is kept for stages that ask for gpu") !=
+                 std::string::npos;
+        });
+      };
+      EXPECT_TRUE(testing::wait_until(kept));
+      EXPECT_FALSE(count.is_over());
+    }
+    meeting.open("first");
+    EXPECT_EQ(scores.get().size(), 1u);
+    if (wait != "0") {
+      EXPECT_EQ(count.get(), 2u) << "nobody asks any more";
+    }
+    cluster.check_clean();
+  }
+}
+
+std::int64_t meet_in_two_waves(const std::string& directory, std::int64_t n) {
+  arrive(directory, n < 4 ? "first" : "third");
+  return n;
+}
+
+TEST(pools, share_the_slots_of_a_cluster_by_weight) {
+  for (const std::string mode : {"fifo", "fair"}) {
+    const rendezvous meeting;
+    test_cluster cluster{
+        {.master = "local-cluster[2,2,2g]",
+         .conf = {"troupe.scheduler.mode=" + mode, "troupe.scheduler.pool=bulk", "troupe.scheduler.pools.web.weight=3",
+                  "troupe.scheduler.pools.web.min-share=1", "troupe.scheduler.pools.web.mode=fair"}}};
+    auto session = cluster.make_session();
+    auto web = session.in_pool("web");
+    const auto run = [&](troupe::session& in, auto function, std::uint32_t tasks) {
+      return in.range(0, tasks, tasks).map(with(meeting.directory()), function).collect().size();
+    };
+    background<std::size_t> bulk{cluster, [&] { return run(session, fn<meet_in_two_waves>, 8); }};
+    meeting.await("first", 4);
+    background<std::size_t> pages{cluster, [&] { return run(web, fn<meet_second>, 8); }};
+    const auto is_known = [&] {
+      const auto status = cluster.jobs().status();
+      return status && status->jobs.size() == 2 && !status->jobs[1].stages.empty();
+    };
+    EXPECT_TRUE(testing::wait_until(is_known));
+    // All slots come back: three of the four are due to the pages, who have none yet.
+    meeting.open("first");
+    const bool fair = mode == "fair";
+    meeting.await("second", fair ? 3 : 0);
+    meeting.await("third", fair ? 1 : 4);
+    EXPECT_EQ(meeting.arrivals("second").size(), fair ? 3u : 0u);
+    EXPECT_EQ(meeting.arrivals("third").size(), fair ? 1u : 4u);
+    meeting.open("second");
+    meeting.open("third");
+    EXPECT_EQ(pages.get(), 8u);
+    EXPECT_EQ(bulk.get(), 8u);
+    cluster.check_clean();
+  }
+}
+
 TEST(support_matrix, refuses_what_spark_refuses_on_a_master) {
   const auto profile = resource_profile_builder{}.require(task_resource_requests{}.cpus(1)).build();
   for (const auto* matrix : {"all", "spark"}) {

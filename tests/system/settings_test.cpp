@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,6 +19,7 @@
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/resource_profile_builder.hpp>
+#include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/roles.hpp>
 #include <troupe/tests/system/settings_support.hpp>
@@ -95,6 +97,38 @@ TEST(settings_in_effect, executors_and_tasks_of_the_default_profile_are_as_they_
   EXPECT_EQ(info.slots, 3) << "four by cpus, three by shares of the gpu";
   for (const auto& p : session.last_placements()) EXPECT_EQ(p.holding.resources.at("gpu").at(0).address, "7");
   cluster.check_clean();
+}
+
+std::int64_t meet_here(const std::string& directory, std::int64_t n) {
+  arrive(directory, "here");
+  return n;
+}
+
+TEST(settings_in_effect, tasks_are_spread_or_packed) {
+  for (const std::string placement : {"spread", "pack", "balance"}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = "local-cluster[2,2,1g]",
+                          .conf = {"troupe.scheduler.placement=" + placement, "troupe.executor.cores=2"}}};
+    auto session = cluster.make_session();
+    const auto meets = [&](const std::string& point, int tasks) {
+      background<std::vector<std::int64_t>> job{
+          cluster, [&] { return session.range(0, tasks, tasks).map(with(point), fn<meet_here>).collect(); }};
+      const auto pids = meeting.await("here", tasks);
+      meeting.open("here");
+      job.get();
+      return std::set<pid_t>{pids.begin(), pids.end()}.size();
+    };
+    EXPECT_EQ(meets(meeting.directory(), 4), 2u) << "both hosts are needed";
+    const rendezvous again;
+    background<std::vector<std::int64_t>> job{
+        cluster, [&] { return session.range(0, 2, 2).map(with(again.directory()), fn<meet_here>).collect(); }};
+    const auto pids = again.await("here", 2);
+    const std::set<pid_t> processes{pids.begin(), pids.end()};
+    EXPECT_EQ(processes.size(), placement == "pack" ? 1u : 2u) << placement;
+    again.open("here");
+    EXPECT_EQ(job.get().size(), 2u);
+    cluster.check_clean();
+  }
 }
 
 TEST(settings_in_effect, profiles_get_the_overhead_of_their_own_memory) {
