@@ -241,7 +241,8 @@ bool dag_scheduler::grant(stage_run& stage, demand_index d, std::uint64_t most, 
     out.push_back(effects::publish{
         events::lease_granted{lease.id, pool_[lease.executor].info.executor, what.profile, lease.holding}});
   };
-  if (options_.matching == profile_matching::compatible) {
+  // The passes are what Spark's default does; its other strategies, too, take one slot after the other (TS-20).
+  if (options_.matching == profile_matching::compatible || options_.placement != placement_policy::spread) {
     while (fresh.size() < waiting && pool_.has_room(d)) {
       const auto* lease = pool_.grant(d);
       if (!lease) break;

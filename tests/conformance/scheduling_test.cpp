@@ -78,6 +78,40 @@ std::string one_pass(const profile_rules& rules) {
   return counts_on(h, {busy, idle});
 }
 
+/// Two tasks beside an executor with three, and half as large a one without any.
+std::string two_more(dag_scheduler::options options) {
+  scheduler_harness h{options};
+  const auto busy = h.add(executor_builder{}.cores(6));
+  h.submit(job_builder{}.stage("before", 3));
+  const auto idle = h.add(executor_builder{}.cores(3));
+  h.submit(job_builder{}.stage("two", 2));
+  return counts_on(h, {busy, idle});
+}
+
+std::string packed(const profile_rules& rules) {
+  auto options = under(rules);
+  options.placement = placement_policy::pack;
+  return two_more(options);
+}
+
+std::string balanced(const profile_rules& rules) {
+  auto options = under(rules);
+  options.placement = placement_policy::balance;
+  return two_more(options);
+}
+
+/// Two jobs of different pools on four cores: how many run of each after all slots came back once.
+std::string pools_of_two_jobs(const profile_rules& rules) {
+  auto options = under(rules);
+  options.sharing = {sharing_mode::fair, {{"big", {sharing_mode::fifo, 3, 0}}}};
+  scheduler_harness h{options};
+  const auto e = h.add(executor_builder{}.cores(4));
+  const auto first = h.submit(job_builder{}.in_pool("small").stage("a", 20));
+  const auto second = h.submit(job_builder{}.in_pool("big").stage("b", 20));
+  h.succeed_all(e);
+  return count(h.progress(first).stages[0].running) + ", " + count(h.progress(second).stages[0].running);
+}
+
 std::string limits_of_a_fit(const profile_rules& rules) {
   std::string text;
   const std::vector<std::pair<const char*, const char*>> tasks{{"1", "0.5"}, {"1", "1"}, {"3", "0.5"}, {"4", "1"}};
@@ -160,12 +194,15 @@ const table scheduling_rows{
         {"TS-2", "4 tasks on two equal executors", shares_of_equal_executors, same("2, 2")},
         {"TS-3", "two jobs, the first with two stages, on one core", two_jobs_on_one_core, same("aabc")},
         {"TS-3", "two tasks beside an executor with three", one_pass, differs("4, 1", "3, 2")},
+        {"TS-3", "two jobs of pools with weights 1 and 3 on 4 cores", pools_of_two_jobs, same("1, 3")},
         {"TS-4", "1 cpu and 0.5 gpu, 1 and 1, 3 and 0.5, 4 and 1 on 4 cores and 2 gpus", limits_of_a_fit,
          same("4, 2, 1, 1")},
         {"TS-6", "tasks of 3 cpus on 6 cores", charged_by_its_own_cpus, same("2 run, 0 cpus free; 2 run; 6 cpus free")},
         {"TS-7", "an argument beyond the limit", an_argument_that_is_too_large, same("refused: …argument…")},
         {"TS-16", "4 executors of 3 cores, 1 cpu per task", single_cpus_on_four, same("12")},
         {"TS-16", "4 executors of 3 cores, 2 cpus per task", pairs_of_cpus_on_four, same("4")},
+        {"TS-20", "two tasks, 3 of 6 cores busy and none of 3, packed", packed, same("5, 0")},
+        {"TS-20", "the same, balanced", balanced, same("3, 2")},
         {"TS-17", "a task that always fails", failures_of_one_task, same("4")},
         {"TS-17", "a task that is always killed", kills_of_one_task, same("on")},
         {"TS-17", "executors that leave on purpose", losses_that_are_nobody_s_fault, same("on")},
