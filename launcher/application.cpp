@@ -35,6 +35,7 @@ struct application::impl {
   std::optional<run_directory> storage;
   std::optional<process_log> log;
   std::shared_ptr<session_limits> limits; ///< of executors that are started here
+  bool runs_tasks = false;                ///< executors live in this process
   std::unique_ptr<node_config> config;
   std::unique_ptr<caf::actor_system> system;
   std::shared_ptr<local_blocks> local = std::make_shared<local_blocks>();
@@ -193,6 +194,7 @@ result<void> application::impl::start_driver(const master_address& master) {
   fake = machine->fake;
   for (const auto& note : machine->notes) log->loggers()("launcher")->info("{}", note);
   const bool in_process = !opts.by_hand && !opts.cluster && std::holds_alternative<local_master>(master);
+  runs_tasks = in_process;
   if (auto up = make_system(!in_process); !up) return up;
   if (!opts.by_hand)
     limits =
@@ -351,8 +353,9 @@ void application::impl::stop() {
   if (jobs) jobs->close();
   if (own_driver && driver) shut_down(driver);
   driver = nullptr;
-  // Commands have had their time by now.
-  if (system && !await_actors(*system, opts.effective.get(keys::shutdown_grace) + std::chrono::milliseconds{500})) {
+  // Commands have had their time by now; a task of a program may hang for ever, but only in a process that runs some.
+  const auto patience = runs_tasks ? opts.effective.get(keys::shutdown_grace) + std::chrono::seconds{2} : grace;
+  if (system && !await_actors(*system, patience)) {
     // A native task that does not end keeps its executor, and a system that goes before its actors takes the process
     // along. What is kept here ends with the process.
     static_cast<void>(system.release());

@@ -145,12 +145,12 @@ TEST(memory_of_an_executor, is_not_limited_where_it_shall_not_be) {
 TEST(memory_of_an_executor, is_told_where_its_commands_take_it) {
   NEEDS_GROUPS(memory);
   test_cluster cluster{
-      {.master = "local-cluster[1,1,1g]", .conf = {"troupe.executor.memory=100m", "troupe.task.max-failures=1"}}};
+      {.master = "local-cluster[1,1,1g]", .conf = {"troupe.executor.memory=600m", "troupe.task.max-failures=1"}}};
   const auto end = run_command(cluster, endless);
   EXPECT_EQ(end.progress.state, job_state::failed);
   EXPECT_THAT(end.failure.message,
               HasSubstr("was killed because its executor and all that runs there together took the "
-                        "memory of the executor: 100m"));
+                        "memory of the executor: 600m"));
   EXPECT_THAT(cluster.executors(), SizeIs(1)) << "the executor itself lives on";
   cluster.check_clean();
 }
