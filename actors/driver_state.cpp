@@ -90,7 +90,8 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   known_executor record;
   record.info = registration.info;
   record.info.executor = executor_id{next_executor++};
-  if (!record.info.request) record.info.shape = {}; // nobody asked for it as anything
+  if (!record.info.request) record.info.shape = {};       // nobody asked for it as anything
+  record.info.in_process = handle.node() == self->node(); // whatever it says
   record.info.blocks.executor = record.info.executor;
   record.info.blocks.epoch = record.info.epoch;
   record.handle = handle;

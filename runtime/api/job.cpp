@@ -15,9 +15,10 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
     stage.profile = add_profile(spec, drafted.profile);
     stage.program = native_program{options.build_id, {drafted.task}};
     stage.keep_results = keep == spec.stages.size();
+    stage.timeout = options.stage_timeout;
+    stage.task_timeout = options.task_timeout;
     spec.stages.push_back(std::move(stage));
   }
-  set_timeouts(spec, options.stage_timeout, options.task_timeout);
   return spec;
 }
 

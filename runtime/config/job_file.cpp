@@ -25,12 +25,14 @@ public:
   job_reader(const yaml_document& document, const std::string& directory, const path_finder& find)
     : file_(document.file), root_(document.root), directory_(directory), find_(find) {}
 
-  result<job_spec> read(std::uint32_t max_failures) {
+  result<job_spec> read(const job_defaults& defaults) {
     if (auto ok = check_fields(file_, root_, "a job file",
                                {"name", "group", "output", "max-failures", "pool", "profiles", "stages"});
         !ok)
       return ok.error();
-    job_.max_task_failures = max_failures;
+    job_.max_task_failures = defaults.max_failures;
+    job_.pool = defaults.pool;
+    defaults_ = defaults;
     for (const auto step : {&job_reader::read_head, &job_reader::read_profile_list, &job_reader::read_stages}) {
       if (auto ok = (this->*step)(); !ok) return ok.error();
     }
@@ -102,8 +104,8 @@ private:
   result<void> add_stage(const declared_stage& declared) {
     stage_spec stage;
     stage.name = declared.name;
-    stage.timeout = declared.timeout;
-    stage.task_timeout = declared.task_timeout;
+    stage.timeout = declared.timeout.value_or(defaults_.stage_timeout);
+    stage.task_timeout = declared.task_timeout.value_or(defaults_.task_timeout);
     stage.keep_results = false; // what a command makes are files
     auto profile = profile_index(declared);
     if (!profile) return profile.error();
@@ -155,6 +157,7 @@ private:
   const std::string& directory_;
   const path_finder& find_;
   std::string output_; ///< absolute, without a slash at its end
+  job_defaults defaults_;
   job_spec job_;
   std::vector<named_profile> profiles_;
   std::map<std::string, std::size_t> index_; ///< of stages in job_ and planned_
@@ -192,18 +195,18 @@ result<std::vector<std::string>> find_paths(const std::string& directory, const 
 
 path_finder system_path_finder() { return find_paths; }
 
-result<job_spec> read_job(const yaml_document& document, const std::string& directory, std::uint32_t max_failures,
+result<job_spec> read_job(const yaml_document& document, const std::string& directory, const job_defaults& defaults,
                           const path_finder& find) {
-  return job_reader{document, directory, find}.read(max_failures);
+  return job_reader{document, directory, find}.read(defaults);
 }
 
-result<job_spec> load_job(const std::string& path, std::uint32_t max_failures) {
+result<job_spec> load_job(const std::string& path, const job_defaults& defaults) {
   auto document = load_yaml(path);
   if (!document) return document.error();
   std::error_code failure;
   const auto absolute = fs::absolute(path, failure);
   if (failure) return make_error(ec::io, "cannot resolve " + path + ": " + failure.message());
-  return read_job(*document, absolute.lexically_normal().parent_path().string(), max_failures, system_path_finder());
+  return read_job(*document, absolute.lexically_normal().parent_path().string(), defaults, system_path_finder());
 }
 
 } // namespace troupe

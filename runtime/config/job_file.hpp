@@ -50,13 +50,21 @@ path_finder system_path_finder();
 inline constexpr std::uint32_t max_command_tasks = 1'000'000;
 inline constexpr std::uint64_t max_command_argument_bytes = 256ull << 20;
 
-/// Reads a job file. `directory` is where the file lies, absolute; relative paths start there. `max_failures` counts
+/// What a job is where its file does not say.
+struct job_defaults {
+  std::uint32_t max_failures = 4;
+  std::string pool{};
+  duration stage_timeout = never;
+  duration task_timeout = never;
+};
+
+/// Reads a job file. `directory` is where the file lies, absolute; relative paths start there. `defaults` count
 /// where the file does not say. Errors name file, line, stage, value and the nearest valid name; cycles are spelled
 /// out.
-result<job_spec> read_job(const yaml_document& document, const std::string& directory, std::uint32_t max_failures,
+result<job_spec> read_job(const yaml_document& document, const std::string& directory, const job_defaults& defaults,
                           const path_finder& find);
 
 /// `load_yaml` and `read_job` with the file's own directory.
-result<job_spec> load_job(const std::string& path, std::uint32_t max_failures);
+result<job_spec> load_job(const std::string& path, const job_defaults& defaults);
 
 } // namespace troupe

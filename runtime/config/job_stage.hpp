@@ -34,8 +34,8 @@ struct declared_stage {
   std::map<std::string, std::string> environment;
   std::vector<std::string> outputs; ///< templates of names; empty: none are declared
   int outputs_line = 0;
-  duration timeout = never;
-  duration task_timeout = never;
+  std::optional<duration> timeout;
+  std::optional<duration> task_timeout;
 
   /// True when a word of `run` holds `{placeholder}`, and not as `{{placeholder}`.
   bool mentions(std::string_view placeholder) const;

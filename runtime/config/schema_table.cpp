@@ -30,9 +30,9 @@ constexpr setting_schema time(key<duration> k, std::string_view value, std::int6
                               std::string_view text) {
   return {k.name, setting_type::time, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
-constexpr setting_schema time_or_never(key<duration> k, std::string_view value, setting_reader who,
+constexpr setting_schema time_or_never(key<duration> k, std::string_view value, std::int64_t least, setting_reader who,
                                        std::string_view text) {
-  return {k.name, setting_type::time_or_never, value, {}, {}, 0, 1000 * ns_per_day, who, text};
+  return {k.name, setting_type::time_or_never, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
 constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text,
                                  std::int64_t least = 1) {
@@ -199,7 +199,7 @@ constexpr setting_schema entries[] = {
         "it (exact: Spark's rules in all that concerns profiles)."),
     time(keys::scheduler_queue_ahead, "1ms", 0, driver,
          "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
-    time_or_never(keys::scheduler_scarce_resource_wait, "3s", driver,
+    time_or_never(keys::scheduler_scarce_resource_wait, "3s", 0, driver,
                   "How long tasks that ask for no GPU (or another resource with addresses) leave executors that have "
                   "one to stages that do ask for it, finished or not yet begun; 0: not at all; never: for ever."),
     choice(keys::scheduler_support_matrix, "all", "all|spark", driver,
@@ -213,7 +213,7 @@ constexpr setting_schema entries[] = {
          "read it; not set: one in the run directory."),
     time(keys::shutdown_grace, "1s", 0, all,
          "How long a process may take to end, beside what its commands are granted, before it is killed."),
-    time_or_never(keys::stage_timeout, "never", client,
+    time_or_never(keys::stage_timeout, "never", ns_per_ms, client,
                   "How long an attempt of a stage may take, waiting for executors included, unless the stage says for "
                   "itself; a longer one fails its job."),
     path(keys::storage_directory, all,
@@ -238,7 +238,7 @@ constexpr setting_schema entries[] = {
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),
-    time_or_never(keys::task_timeout, "never", client,
+    time_or_never(keys::task_timeout, "never", ns_per_ms, client,
                   "How long an attempt of a task may run, unless its stage says for itself; a longer one is ended and "
                   "counts as failed."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),

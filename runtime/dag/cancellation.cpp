@@ -114,7 +114,8 @@ std::string dag_scheduler::lost_slots(demand_index d) const {
   std::uint32_t slots = 0;
   const overdue_attempt* example = nullptr;
   for (const auto& [id, attempt] : overdue_) {
-    if (!pool_.satisfies(pool_.find_lease(id)->executor, d)) continue;
+    const auto* lease = pool_.find_lease(id);
+    if (!lease || !pool_.satisfies(lease->executor, d)) continue;
     ++slots;
     example = &attempt;
   }

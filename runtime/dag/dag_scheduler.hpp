@@ -206,6 +206,7 @@ private:
   void count_asks(stage_run& stage, bool unfinished);
   bool is_asked_by_others(const stage_run& stage, const std::string& resource) const;
   void keep_scarce(time_point now);
+  void drop_kept_claims(demand_index d);
 
   // demand.cpp: what waits for executors that are not there
   void ask_feasibility(job_run& job, time_point now);
@@ -247,11 +248,12 @@ private:
     std::uint64_t total = 0;
   };
   std::map<demand_index, claim> claims_;
-  std::map<std::string, std::uint32_t, std::less<>> asking_; ///< unfinished stages that ask for a custom resource
-  std::vector<job_id> finished_;                             ///< ended in this event
-  std::vector<lease_id> refill_;                             ///< leases with news in this event
-  std::vector<executor_index> dirty_;                        ///< executors with orders in this event
-  std::set<executor_id> idle_;                               ///< without a lease
+  /// Unfinished stages that ask for a custom resource.
+  std::map<std::string, std::map<rank, const stage_run*>, std::less<>> asking_;
+  std::vector<job_id> finished_;                ///< ended in this event
+  std::vector<lease_id> refill_;                ///< leases with news in this event
+  std::vector<executor_index> dirty_;           ///< executors with orders in this event
+  std::set<executor_id> idle_;                  ///< without a lease
   std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;
   bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom

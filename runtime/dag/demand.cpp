@@ -144,7 +144,7 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);
   open_alternatives(now);
-  scarce_due_ = !asking_.empty() && !ready_.empty();
+  scarce_due_ = scarce_due_ || (!asking_.empty() && !ready_.empty());
   const bool scarce = scarce_due_;
   const bool overdue = fail_overdue_stages(now, out);
   const bool resubmitted = resubmit(now, out);

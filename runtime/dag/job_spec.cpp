@@ -130,6 +130,9 @@ fault check_stage(const job_spec& job, std::size_t index) {
   if (auto f = check_shape(job, stage)) return f;
   if (stage.is_shuffle_map() && !stage.is_native()) return "is a command and cannot write shuffle buckets";
   if (auto f = check_arguments(stage)) return f;
+  for (const auto timeout : {stage.timeout, stage.task_timeout})
+    if (timeout != never && (timeout <= duration::zero() || timeout > max_timeout))
+      return "has a time-out of " + std::to_string(timeout.count()) + "ns, which must be above 0 and at most 1000 days";
   if (auto f = std::visit([](const auto& program) { return check_program(program); }, stage.program)) return f;
   for (const auto& dependency : stage.dependencies)
     if (auto f = check_dependency(job, index, dependency)) return f;
@@ -148,13 +151,6 @@ bool stage_spec::operator==(const stage_spec& other) const {
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
          keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
          same_arguments(arguments, other.arguments);
-}
-
-void set_timeouts(job_spec& job, duration stage, duration task) {
-  for (auto& s : job.stages) {
-    if (s.timeout == never) s.timeout = stage;
-    if (s.task_timeout == never) s.task_timeout = task;
-  }
 }
 
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {

@@ -123,9 +123,8 @@ struct job_spec {
 /// only the session's rules say whether they are one (spec MG-2).
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile);
 
-/// Gives the stages without time-outs of their own these.
-void set_timeouts(job_spec& job, duration stage, duration task);
-
+/// Longest time-out of a stage or a task, but for `never`.
+inline constexpr duration max_timeout = std::chrono::hours{24 * 1000};
 /// Most tasks that a stage may have.
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;
 /// Longest name of a job, a group of jobs or a stage, in bytes.

@@ -339,6 +339,7 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
       return;
     }
     known = true;
+    if (!overdue_.empty()) forget_overdue(r.lease, id, p, attempt);
     --pool_[e].in_flight;
     auto* stage = find_stage(id);
     if (!stage) return;

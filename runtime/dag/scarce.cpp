@@ -1,7 +1,6 @@
 // Executors with addresses that a task does not ask for, kept for those that do.
 
 #include <algorithm>
-#include <vector>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
 
@@ -12,34 +11,31 @@ void dag_scheduler::count_asks(stage_run& stage, bool unfinished) {
   stage.is_counted_asking = unfinished;
   for (const auto& name : stage.asks) {
     if (unfinished)
-      ++asking_[name];
-    else if (--asking_.find(name)->second == 0)
-      asking_.erase(name);
+      asking_[name].emplace(rank{stage.job, stage.index}, &stage);
+    else if (const auto stages = asking_.find(name); stages->second.erase({stage.job, stage.index}) > 0)
+      if (stages->second.empty()) asking_.erase(stages);
   }
   scarce_due_ = scarce_due_ || !stage.asks.empty();
 }
 
-/// Whether an unfinished stage of any job asks for it. Those that come after this one in its own job do not count: they
-/// cannot run before it has ended, and keeping executors idle for them would only put that off.
+/// Whether an unfinished stage asks for the resource for whose sake this one is to leave its executors alone. One does
+/// not that no present executor could serve, nor one of the same job that comes after this stage: keeping executors
+/// idle for it would only put it off. Of two that each wait for something, the one of better rank is waited for, so
+/// that no two wait for each other.
 bool dag_scheduler::is_asked_by_others(const stage_run& stage, const std::string& resource) const {
   const auto known = asking_.find(resource);
   if (known == asking_.end()) return false;
-  auto others = known->second;
-  const auto& all = jobs_.at(stage.job).stages;
-  std::vector<bool> seen(all.size());
-  std::vector<std::uint32_t> to_visit{stage.index};
-  seen[stage.index] = true;
-  while (!to_visit.empty()) {
-    const auto& one = all[to_visit.back()];
-    to_visit.pop_back();
-    if (one.is_counted_asking && one.asks.contains(resource)) --others;
-    for (const auto child : one.children)
-      if (!seen[child]) {
-        seen[child] = true;
-        to_visit.push_back(child);
-      }
-  }
-  return others > 0;
+  const auto can_be_served = [&](const stage_run& asker) {
+    return std::any_of(asker.demands.begin(), asker.demands.end(), [&](demand_index d) {
+      return pool_.satisfying(d) > 0 && pool_.demand_of(d).content->task.contains(resource);
+    });
+  };
+  const rank mine{stage.job, stage.index};
+  return std::any_of(known->second.begin(), known->second.end(), [&](const auto& entry) {
+    const auto& [theirs, asker] = entry;
+    if (asker == &stage || !can_be_served(*asker)) return false;
+    return asker->state == stage_state::running || theirs < mine;
+  });
 }
 
 /// Decides for each demand that waits, by its first stage. Under `exact` an executor runs what it was started for.
@@ -54,11 +50,29 @@ void dag_scheduler::keep_scarce(time_point now) {
     if (!asking_.empty()) {
       if (wait != never && now - stage.served >= wait) stage.takes_scarce = true;
       if (!stage.takes_scarce)
-        for (const auto& [name, stages_asking] : asking_)
+        for (const auto& [name, askers] : asking_)
           if (!pool_.demand_of(d).content->task.contains(name) && is_asked_by_others(stage, name)) kept.insert(name);
     }
     pool_.keep_from(d, std::move(kept));
+    drop_kept_claims(d);
   }
+}
+
+/// What is kept from a demand is not claimed for it either: nobody could take it then.
+void dag_scheduler::drop_kept_claims(demand_index d) {
+  const auto known = claims_.find(d);
+  if (known == claims_.end()) return;
+  auto& claimed = known->second;
+  for (auto it = claimed.slots.begin(); it != claimed.slots.end();) {
+    if (pool_.kept_for(it->first, d).empty()) {
+      ++it;
+      continue;
+    }
+    claimed.total -= it->second;
+    pool_.unreserve(it->first);
+    it = claimed.slots.erase(it);
+  }
+  if (claimed.slots.empty()) claims_.erase(known);
 }
 
 } // namespace troupe

@@ -115,6 +115,7 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
 
 /// Where some that fit are kept for other stages: which, how many, and how long.
 std::string dag_scheduler::kept_executors(demand_index d) const {
+  if (pool_.kept_from(d).empty()) return {};
   std::uint32_t kept = 0;
   std::string resource;
   for (const auto& [id, e] : pool_.all())
@@ -177,6 +178,12 @@ std::optional<std::string> dag_scheduler::fault() const {
   for (const auto& [id, a] : overdue_)
     if (const auto* lease = pool_.find_lease(id); !lease || !lease->holds(a.stage, a.partition, a.attempt))
       return "an attempt that has ended is still overdue";
+  for (const auto& [d, claimed] : claims_)
+    for (const auto& [e, slots] : claimed.slots)
+      if (!pool_.kept_for(e, d).empty()) return "an executor is claimed for a demand that it is kept from";
+  if (asking_.empty())
+    for (const auto& [d, stages] : ready_)
+      if (!pool_.kept_from(d).empty()) return "executors are kept although nobody asks";
   if (held_back_.empty() == resubmit_at_.has_value()) return "the clock of what is held back is wrong";
   for (const auto id : held_back_) {
     const auto it = stages_.find(id);

@@ -38,7 +38,8 @@ attempt_group::usage attempt_group::used() const {
   const auto memory = group_.memory();
   out.killed = memory.kills > kills_before_;
   if (own_) out.peak_memory = memory.peak;
-  const auto limited = limits_memory_ && memory.at_limit ? memory : executor_.memory();
+  out.at_own_limit = limits_memory_ && memory.at_limit;
+  const auto limited = out.at_own_limit ? memory : executor_.memory();
   out.at_limit = limited.at_limit;
   out.limit = limited.limit;
   return out;

@@ -42,8 +42,9 @@ public:
     /// Since the start the kernel has killed a process of the group for lack of memory: of this attempt, or where it is
     /// in the group of all commands, of one of them.
     bool killed = false;
-    bool at_limit = false;   ///< the limit was that of the attempt, or of the executor, and not that of the machine
-    std::uint64_t limit = 0; ///< bytes that were the limit then
+    bool at_own_limit = false; ///< the limit was that of the attempt
+    bool at_limit = false;     ///< the limit was that of the attempt, or of the executor, and not that of the machine
+    std::uint64_t limit = 0;   ///< bytes that were the limit then
   };
   usage used() const;
 

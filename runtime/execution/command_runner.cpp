@@ -103,9 +103,14 @@ wait_end wait_for_end(child_process& child, const stop_event& stop, duration gra
   end.stopped = true;
   child.signal_group(SIGTERM);
   child.signal_group(SIGCONT); // a stopped process would never see it
-  if (!child.wait(-1, grace)) {
+  memory_watch watch{child.pid(), limits.memory};
+  const auto deadline = std::chrono::steady_clock::now() + grace;
+  while (!child.wait(-1, limits.memory == 0 ? grace : std::min<duration>(grace, memory_watch_interval))) {
+    const bool too_late = std::chrono::steady_clock::now() >= deadline;
+    if (!too_late && (limits.memory == 0 || !watch.exceeded())) continue;
     child.signal_group(SIGKILL);
     child.wait(-1, for_ever);
+    break;
   }
   return end;
 }
@@ -241,7 +246,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     const auto& name_of_it = spec.arguments.front();
     auto text = describe(name_of_it, *ended);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
-    if (waited.excess || (group.limits_memory() && used.killed && used.at_limit)) {
+    if (waited.excess || (used.killed && used.at_own_limit)) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit);
       cause = failure_cause::memory_limit;
     } else if (used.killed && was_killed(*ended)) {

@@ -1,6 +1,7 @@
 #include <troupe/runtime/scheduling/executor_pool.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <tuple>
 
@@ -83,6 +84,8 @@ executor_index executor_pool::add(executor_info info, time_point now) {
   record->idle_since = now;
   record->info = std::move(info);
   by_id_.emplace(record->info.executor, e);
+  for (const auto& [name, resource] : record->info.capacity.custom)
+    if (!resource.addresses.empty()) holders_[name].insert(e);
   executors_[e] = std::move(record);
   for (demand_index d = 0; d < demands_.size(); ++d) {
     if (can_serve(*executors_[e], demands_[d].what)) demands_[d].satisfied_by.insert(e);
@@ -106,6 +109,10 @@ void executor_pool::remove(executor_index executor) {
     }
   }
   by_id_.erase(record.info.executor);
+  for (auto it = holders_.begin(); it != holders_.end();) {
+    it->second.erase(executor);
+    it = it->second.empty() ? holders_.erase(it) : std::next(it);
+  }
   refusing_.erase(executor);
   executors_[executor].reset();
   vacant_.push_back(executor);
@@ -182,8 +189,13 @@ std::string_view executor_pool::kept_for(executor_index executor, demand_index d
 void executor_pool::keep_from(demand_index d, std::set<std::string, std::less<>> resources) {
   auto& record = demands_[d];
   if (record.kept_from == resources) return;
+  std::vector<std::string> changed;
+  std::set_symmetric_difference(record.kept_from.begin(), record.kept_from.end(), resources.begin(), resources.end(),
+                                std::back_inserter(changed));
   record.kept_from = std::move(resources);
-  for (const auto e : record.satisfied_by) refresh(e, d);
+  for (const auto& name : changed)
+    if (const auto holders = holders_.find(name); holders != holders_.end())
+      for (const auto e : holders->second) refresh(e, d);
 }
 
 bool executor_pool::has_slot(executor_index executor, demand_index d) const {

@@ -207,7 +207,8 @@ private:
   std::vector<std::unique_ptr<executor_record>> executors_;
   std::vector<executor_index> vacant_;
   std::map<executor_id, executor_index> by_id_;
-  std::set<executor_index> refusing_; ///< executors with an entry in `refused`
+  std::map<std::string, std::set<executor_index>, std::less<>> holders_; ///< of addresses, by resource
+  std::set<executor_index> refusing_;                                    ///< executors with an entry in `refused`
   std::unordered_map<lease_id, lease_record> leases_;
   std::uint64_t next_lease_ = 1;
   std::uint64_t examined_ = 0;

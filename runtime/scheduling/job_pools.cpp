@@ -5,7 +5,8 @@
 namespace troupe {
 
 pool_index job_pools::find(const std::string& wanted) {
-  const auto name = wanted.empty() ? std::string{"default"} : wanted;
+  // Where pools mean nothing there is one.
+  const auto name = wanted.empty() || !are_fair() ? std::string{"default"} : wanted;
   const auto [it, added] = by_name_.try_emplace(name, static_cast<pool_index>(all_.size()));
   if (added) {
     const auto configured = options_.pools.find(name);

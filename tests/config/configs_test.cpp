@@ -63,13 +63,13 @@ TEST(configs, every_executor_of_the_cluster_fits_its_hosts) {
 }
 
 TEST(configs, job_files_become_jobs) {
-  const auto reads = load_job((configs / "reads.yaml").string(), 4);
+  const auto reads = load_job((configs / "reads.yaml").string(), {4});
   ASSERT_TRUE(reads) << reads.error().message;
   ASSERT_EQ(reads->stages.size(), 3u);
   EXPECT_EQ(reads->stages[0].tasks, 2u);
   EXPECT_EQ(reads->stages[1].dependencies.at(0).kind, dependency_kind::one_to_one);
   EXPECT_EQ(reads->stages[2].dependencies.at(0).kind, dependency_kind::all);
-  const auto gpu = load_job((configs / "gpu.yaml").string(), 4);
+  const auto gpu = load_job((configs / "gpu.yaml").string(), {4});
   ASSERT_TRUE(gpu) << gpu.error().message;
   EXPECT_EQ(gpu->stages.at(0).tasks, 4u);
 }

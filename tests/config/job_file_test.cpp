@@ -38,7 +38,7 @@ path_finder reads() {
 result<job_spec> job_of(std::string_view text) {
   auto parsed = parse_yaml(text, "x.yaml");
   if (!parsed) return parsed.error();
-  return read_job(*parsed, "/jobs", 4, reads());
+  return read_job(*parsed, "/jobs", {4}, reads());
 }
 
 job_spec good(std::string_view text) {
@@ -374,12 +374,12 @@ TEST_F(job_files, patterns_are_found_beside_the_file_in_byte_order) {
 TEST_F(job_files, are_loaded_with_their_own_directory) {
   const auto path = (directory_ / "job.yaml").string();
   std::ofstream{path} << "name: j\nstages: {a: {for-each: data/*.fq, run: [x, '{input}']}}\n";
-  const auto job = load_job(path, 7);
+  const auto job = load_job(path, {7});
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->max_task_failures, 7u);
   EXPECT_EQ(job->stages[0].tasks, 3u);
   EXPECT_EQ(program(job->stages[0]).directory, directory_.string());
-  EXPECT_THAT(message_of(load_job((directory_ / "none.yaml").string(), 4)), HasSubstr("cannot open"));
+  EXPECT_THAT(message_of(load_job((directory_ / "none.yaml").string(), {4})), HasSubstr("cannot open"));
 }
 
 TEST(job_file, stages_may_have_time_outs) {
@@ -388,11 +388,18 @@ TEST(job_file, stages_may_have_time_outs) {
   EXPECT_EQ(job.stages[0].timeout, std::chrono::minutes{5});
   EXPECT_EQ(job.stages[0].task_timeout, std::chrono::seconds{10});
   EXPECT_EQ(job.stages[1].timeout, never);
-  auto filled = job;
-  set_timeouts(filled, std::chrono::hours{1}, never);
-  EXPECT_EQ(filled.stages[0].timeout, std::chrono::minutes{5}) << "its own counts";
-  EXPECT_EQ(filled.stages[1].timeout, std::chrono::hours{1});
-  EXPECT_EQ(filled.stages[1].task_timeout, never);
+  auto parsed =
+      parse_yaml("name: x\nstages:\n  a: {run: [true], timeout: 5min}\n  b: {run: [true]}\n  c: {run: [true], "
+                 "timeout: never}\n",
+                 "x.yaml");
+  const auto filled = read_job(*parsed, "/jobs", {4, "etl", std::chrono::hours{1}, std::chrono::hours{2}}, reads());
+  ASSERT_TRUE(filled) << filled.error().message;
+  EXPECT_EQ(filled->pool, "etl");
+  EXPECT_EQ(filled->stages[0].timeout, std::chrono::minutes{5}) << "its own counts";
+  EXPECT_EQ(filled->stages[1].timeout, std::chrono::hours{1});
+  EXPECT_EQ(filled->stages[1].task_timeout, std::chrono::hours{2});
+  EXPECT_EQ(filled->stages[2].timeout, never) << "said so";
+  EXPECT_THAT(message_of(job_of("name: x\nstages: {a: {run: [true], timeout: 0}}\n")), HasSubstr("from 1ms"));
   EXPECT_THAT(message_of(job_of("name: x\nstages: {a: {run: [true], timeout: 5}}\n")),
               HasSubstr("x.yaml:2: stage a: timeout = 5: must be a time such as 500ms, 10s or 5min"));
 }

@@ -111,7 +111,7 @@ TEST(mutated_files, never_harm_a_reader) {
     };
     take(read_node(*document));
     take(read_cluster(*document, "/d"));
-    take(read_job(*document, "/d", 4, find));
+    take(read_job(*document, "/d", {4}, find));
     settings_builder builder{"/d"};
     if (const auto added = builder.add_file(*document); added)
       take(builder.build());

@@ -117,6 +117,76 @@ TEST(scarce_resources, leases_of_others_end_when_somebody_asks) {
   h.check_idle();
 }
 
+TEST(scarce_resources, are_free_when_the_job_that_asked_is_given_up) {
+  auto options = waiting(never);
+  options.infeasible_timeout = 5s;
+  scheduler_harness h{options};
+  h.answer = [](const executor_shape&) { return feasibility{false, false, "not now"}; };
+  const auto gpus = h.add(executor_builder{}.cores(4).gpus(1));
+  const auto first = h.submit(job_builder{}
+                                  .profile(one_gpu())
+                                  .profile(make_profile({{"cores", 1}, {"gpu", 4}}, {{"gpu", "4"}}))
+                                  .stage("never", 1)
+                                  .with(2)
+                                  .stage("gpu", 1)
+                                  .with(1)
+                                  .after(0));
+  const auto job = h.submit(cpu_job(2));
+  EXPECT_THAT(h.attempts(gpus), IsEmpty()) << "kept for the stage that comes after one that waits";
+  h.tick(6s);
+  ASSERT_NE(h.end_of(first), nullptr);
+  EXPECT_THAT(h.attempts(gpus), SizeIs(2)) << "in the same tick";
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(scarce_resources, are_not_kept_for_who_cannot_use_them) {
+  scheduler_harness h{waiting(never)};
+  const auto gpus = h.add(executor_builder{}.cores(4).gpus(1));
+  h.submit(job_builder{}.profile(make_profile({{"cores", 1}, {"gpu", 4}}, {{"gpu", "4"}})).stage("s", 1).with(1));
+  h.submit(cpu_job(2));
+  EXPECT_THAT(h.attempts(gpus), SizeIs(2)) << "it asks for four";
+}
+
+TEST(scarce_resources, two_that_wait_do_not_wait_for_each_other) {
+  scheduler_harness h{waiting(never)};
+  h.add(executor_builder{}.cores(1).gpus(1));
+  const auto pipelines = h.submit(job_builder{}
+                                      .profile(one_gpu())
+                                      .stage("a", 2)
+                                      .stage("b", 2)
+                                      .with(1)
+                                      .after(0)
+                                      .stage("c", 2)
+                                      .stage("d", 2)
+                                      .with(1)
+                                      .after(2));
+  const auto another = h.submit(job_builder{}.profile(one_gpu()).stage("e", 2).stage("f", 2).with(1).after(0));
+  h.drain();
+  EXPECT_EQ(h.progress(pipelines).state, job_state::succeeded);
+  EXPECT_EQ(h.progress(another).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(scarce_resources, what_is_kept_from_a_stage_is_not_claimed_for_it) {
+  scheduler_harness h{waiting(never)};
+  const auto gpus = h.add(executor_builder{}.cores(2).gpus(1));
+  const auto small = h.submit(cpu_job(2)); // both cores
+  const auto wide = make_profile({{"cores", 2}}, {{"cpus", "2"}});
+  // Of better rank than the third job, whose tasks make way for it.
+  const auto second = h.submit(job_builder{}.profile(wide).stage("wide", 2).with(1));
+  const auto third = h.submit(cpu_job(10));
+  h.succeed(h.attempts(gpus)[0]);
+  const auto asking = h.submit(gpu_job(1));
+  h.succeed_all(gpus);
+  h.succeed_all(gpus);
+  EXPECT_EQ(h.progress(asking).state, job_state::succeeded) << "the executor was kept for it, and for nobody else";
+  h.drain();
+  for (const auto job : {small, second, third}) EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
 // -- policies
 
 /// Leases on executors of 2, 4 and 4 cores, one lease on the third at first.

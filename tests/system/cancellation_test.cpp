@@ -161,7 +161,7 @@ TEST_P(cancelled_things, a_command_that_ignores_TERM_is_killed_after_the_grace) 
   const auto file = folder.path() + "/job.yaml";
   std::ofstream{file} << "name: deaf\nstages: {work: {run: [" << program << "]}}\n";
   test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1s"}}};
-  auto job = load_job(file, 1);
+  auto job = load_job(file, {1});
   ASSERT_TRUE(job) << job.error().message;
   background<job_end> running{
       cluster, [&, spec = std::make_shared<const job_spec>(std::move(*job))] { return cluster.jobs().run(spec); }};

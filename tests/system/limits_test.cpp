@@ -59,7 +59,7 @@ job_end run_command(const test_cluster& cluster, const std::string& script_text,
   const testing::temporary_directory folder;
   const auto file = folder.path() + "/job.yaml";
   std::ofstream{file} << "name: limits\nstages:\n  work:\n    run: [sh, -c, '" << script_text << "']\n" << more;
-  auto job = load_job(file, 1);
+  auto job = load_job(file, {1});
   if (!job) throw test_cluster_error(job.error().message);
   return cluster.jobs().run(std::make_shared<const job_spec>(std::move(*job)));
 }

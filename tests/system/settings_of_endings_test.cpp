@@ -83,7 +83,7 @@ TEST_P(slow_ends, a_command_has_the_kill_grace_after_it_was_asked_to_end) {
   const auto file = folder.path() + "/job.yaml";
   std::ofstream{file} << "name: slow\nstages: {work: {run: [" << program << "]}}\n";
   test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1min"}}};
-  auto job = load_job(file, 1);
+  auto job = load_job(file, {1});
   ASSERT_TRUE(job) << job.error().message;
   background<job_end> running{
       cluster, [&, spec = std::make_shared<const job_spec>(std::move(*job))] { return cluster.jobs().run(spec); }};
