@@ -201,7 +201,7 @@ constexpr setting_schema entries[] = {
          "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
     time_or_never(keys::scheduler_scarce_resource_wait, "3s", 0, driver,
                   "How long tasks that ask for no GPU (or another resource with addresses) leave executors that have "
-                  "one to stages that do ask for it, finished or not yet begun; 0: not at all; never: for ever."),
+                  "one to unfinished stages that do ask for it; 0: not at all; never: for ever."),
     choice(keys::scheduler_support_matrix, "all", "all|spark", driver,
            "Which profiles a master carries: all of them, or those that Spark carries on it; the rest is refused."),
     count(keys::scheduler_window_batches, "4", 1, 64, driver,
@@ -224,8 +224,7 @@ constexpr setting_schema entries[] = {
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
     time(keys::task_kill_grace, "10s", 0, all,
          "Time that an attempt has to end when it is cancelled: from SIGTERM to SIGKILL for a command; a task of a "
-         "program "
-         "that has not ended then has its executor replaced (local[N]: its slot is lost until it ends)."),
+         "program that has not ended then has its executor replaced (local[N]: its slot is lost until it ends)."),
     count(keys::task_max_failures, "4", 1, 4'095, client, "How many failures of one task fail its job."),
     memory(keys::task_max_inline_result, "1m", 0, executor,
            "Results up to this size travel with the task's outcome; larger ones are fetched from their executor."),

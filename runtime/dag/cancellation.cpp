@@ -1,4 +1,5 @@
-// What is ended on request: jobs, groups of them, stages; and attempts that do not end although they should.
+// What is ended on request: jobs, groups of them, stages; what takes longer than it may; and attempts that do not end
+// although they should.
 
 #include <algorithm>
 #include <utility>
@@ -62,6 +63,26 @@ result<std::vector<job_id>> dag_scheduler::on_group_cancelled(const std::string&
   return open;
 }
 
+/// Stages that have run into their time-out. @returns whether there was any
+bool dag_scheduler::fail_overdue_stages(time_point now, effects::list& out) {
+  std::vector<stage_id> late;
+  for (const auto& [id, deadline] : deadlines_)
+    if (deadline <= now) late.push_back(id);
+  for (const auto id : late) {
+    const auto* stage = find_stage(id);
+    if (!stage) continue; // of a job that another one of these has ended
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(stage->spec->timeout).count();
+    const auto waits_for = stage->tasks.running() == 0 ? "; " + waiting_for(*stage) : std::string{};
+    fail(*find_job(stage->job),
+         make_error(ec::timed_out, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
+                                       ") did not end within its time-out of " + std::to_string(waited) +
+                                       "ms: " + std::to_string(stage->tasks.done()) + " of " +
+                                       std::to_string(stage->tasks.size()) + " tasks are done" + waits_for),
+         now, out);
+  }
+  return !late.empty();
+}
+
 void dag_scheduler::on_overdue(executor_index e, const overdue_attempt& a, time_point now, effects::list& out) {
   auto* lease = pool_.find_lease(a.lease);
   if (!lease || lease->executor != e || !lease->holds(a.stage, a.partition, a.attempt)) {
@@ -85,8 +106,7 @@ void dag_scheduler::on_overdue(executor_index e, const overdue_attempt& a, time_
     if (stage) record.guilty.insert({a.stage, a.partition, a.attempt});
     // Only the end of its process ends the thread. Nothing starts there until it is gone.
     if (record.status == executor_record::state::active) {
-      drop_claims(e);
-      pool_.drain(e);
+      drain(e);
       load_due_ = true;
     }
     orders_for(e).stop = true;

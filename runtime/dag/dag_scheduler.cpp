@@ -122,6 +122,7 @@ void dag_scheduler::on_executor_added(const executor_info& info, time_point now,
     on_executor_gone(info.executor, pool_[known].info.epoch, "another incarnation took its place", true, now, out);
   }
   const auto e = pool_.add(info, now);
+  scarce_due_ = true; // whoever could not be served before perhaps can be now
   touch_idle(e, now);
   out.push_back(effects::publish{events::executor_added{info}});
   admit(now, out);
@@ -135,9 +136,15 @@ void dag_scheduler::on_executor_out_of_reach(executor_id id, incarnation epoch, 
     return;
   }
   if (pool_[e].status != executor_record::state::active) return;
+  drain(e);
+  schedule(now, out);
+}
+
+/// Nothing new goes there; what was kept for its sake, or there for somebody, is decided anew.
+void dag_scheduler::drain(executor_index e) {
   drop_claims(e);
   pool_.drain(e);
-  schedule(now, out);
+  scarce_due_ = true;
 }
 
 void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
@@ -163,14 +170,17 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         if (!stage || !stage->tasks.is_current(p, attempt, e)) continue;
         auto& job = *find_job(stage->job);
         hit.insert(job.id);
+        const bool late = pool_[e].guilty.contains({run.stage, p, attempt});
         const bool blame =
-            stage->state != stage_state::complete && ((lost && first) || attempt >= task_set::free_attempts ||
-                                                      pool_[e].guilty.contains({run.stage, p, attempt}));
+            stage->state != stage_state::complete && ((lost && first) || late || attempt >= task_set::free_attempts);
         const auto failures = stage->tasks.requeue(p, blame);
         if (blame) {
           ++stage->failures;
-          out.push_back(effects::publish{
-              events::task_failed{stage->id, p, attempt, id, task_status::lost, failure_cause::lost, cause}});
+          const auto why = late                                     ? failure_cause::time_limit
+                           : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
+                                                                    : failure_cause::lost;
+          out.push_back(
+              effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
           if (failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
             failed.emplace_back(
                 job.id,
@@ -197,6 +207,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   idle_.erase(id);
   drop_claims(e);
   pool_.remove(e);
+  scarce_due_ = true;
   std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   std::erase(dirty_, e);
   for (auto& [job, why] : failed)
@@ -381,8 +392,7 @@ dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_
   auto& record = pool_[e];
   if (record.in_flight > 0) return {false, false, std::to_string(record.in_flight) + " attempts run or wait there"};
   if (record.status == executor_record::state::active) {
-    drop_claims(e);
-    pool_.drain(e);
+    drain(e);
     load_due_ = true;
   }
   // Draining the last executor that satisfied a demand starts the clock of its time-out.

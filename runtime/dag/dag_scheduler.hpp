@@ -133,6 +133,7 @@ private:
 
   // dag_scheduler.cpp: jobs and stages
   std::vector<demand_index> demands_of(const resolved_profile& profile, const stage_spec& stage);
+  void drain(executor_index e);
   void admit(time_point now, effects::list& out);
   void settle(job_run& job, time_point now, effects::list& out);
   void start(job_run& job, stage_run& stage, time_point now, effects::list& out);
@@ -167,9 +168,9 @@ private:
   void lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out);
   void hold_back(stage_run& stage, time_point now);
   bool resubmit(time_point now, effects::list& out);
-  bool fail_overdue_stages(time_point now, effects::list& out);
 
-  // cancellation.cpp: what is ended on request, and what does not end
+  // cancellation.cpp: what is ended on request, what takes too long, and what does not end
+  bool fail_overdue_stages(time_point now, effects::list& out);
   void on_overdue(executor_index e, const overdue_attempt& a, time_point now, effects::list& out);
   void forget_overdue(lease_id lease, stage_id stage, partition_index partition, attempt_number attempt);
   std::string lost_slots(demand_index d) const;

@@ -165,18 +165,15 @@ result<void> validate(const job_spec& job) {
   const auto invalid = [&job](std::string why) {
     return make_error(ec::invalid_argument, "job `" + shown(job.name) + "`: " + std::move(why));
   };
-  if (job.name.size() > max_stage_name_size)
-    return invalid("the name has " + std::to_string(job.name.size()) + " bytes, at most " +
-                   std::to_string(max_stage_name_size) + " are allowed");
-  if (has_nul(job.name)) return invalid("the name holds a NUL byte");
-  if (job.group.size() > max_stage_name_size)
-    return invalid("the name of its group has " + std::to_string(job.group.size()) + " bytes, at most " +
-                   std::to_string(max_stage_name_size) + " are allowed");
-  if (has_nul(job.group)) return invalid("the name of its group holds a NUL byte");
+  for (const auto& [what, name] : {std::pair{"the name", &job.name}, std::pair{"the name of its group", &job.group},
+                                   std::pair{"the name of its pool", &job.pool}}) {
+    if (name->size() > max_stage_name_size)
+      return invalid(what + (" has " + std::to_string(name->size())) + " bytes, at most " +
+                     std::to_string(max_stage_name_size) + " are allowed");
+    if (has_nul(*name)) return invalid(std::string{what} + " holds a NUL byte");
+  }
   if (job.profiles.empty()) return invalid("no profile; entry 0 must be the default one");
   if (job.stages.empty()) return invalid("no stage; a job needs at least one");
-  if (job.pool.size() > max_stage_name_size)
-    return invalid("the name of its pool is longer than " + std::to_string(max_stage_name_size) + " bytes");
   if (job.max_task_failures == 0) return invalid("max_task_failures is 0, needs at least 1");
   for (std::size_t i = 0; i < job.stages.size(); ++i)
     if (auto why = check_stage(job, i)) return invalid(label(job, i) + " " + *why);

@@ -291,26 +291,6 @@ bool dag_scheduler::resubmit(time_point now, effects::list& out) {
   return true;
 }
 
-/// @returns whether there was any
-bool dag_scheduler::fail_overdue_stages(time_point now, effects::list& out) {
-  std::vector<stage_id> late;
-  for (const auto& [id, deadline] : deadlines_)
-    if (deadline <= now) late.push_back(id);
-  for (const auto id : late) {
-    const auto* stage = find_stage(id);
-    if (!stage) continue; // of a job that another one of these has ended
-    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(stage->spec->timeout).count();
-    const auto waits_for = stage->tasks.running() == 0 ? "; " + waiting_for(*stage) : std::string{};
-    fail(*find_job(stage->job),
-         make_error(ec::timed_out, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
-                                       ") did not end within its time-out of " + std::to_string(waited) +
-                                       "ms: " + std::to_string(stage->tasks.done()) + " of " +
-                                       std::to_string(stage->tasks.size()) + " tasks are done" + waits_for),
-         now, out);
-  }
-  return !late.empty();
-}
-
 /// @pre the output was accepted and is kept by a present executor
 void dag_scheduler::lose_output(stage_run& stage, partition_index partition, effects::list& out) {
   auto& executor = pool_[stage.tasks.executor_of(partition)];
@@ -363,11 +343,11 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
   // The tasks go elsewhere.
   if (r.build_mismatch) {
     pool_.bar(e, d);
-    drop_claims(e);
+    scarce_due_ = true;
   } else {
     pool_.mark_refused(e, d, now + options_.refusal_pause, r.reason);
-    drop_claims(e);
   }
+  drop_claims(e);
   if (!r.stage) {
     // The grant itself: nothing that was sent along with it has started, and there is nothing to give back there.
     const auto runs = lease->runs;

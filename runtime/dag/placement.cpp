@@ -1,10 +1,7 @@
 // Leases and batches: which executor gets which tasks, and how many at once.
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <queue>
-#include <tuple>
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>

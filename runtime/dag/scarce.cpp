@@ -18,10 +18,9 @@ void dag_scheduler::count_asks(stage_run& stage, bool unfinished) {
   scarce_due_ = scarce_due_ || !stage.asks.empty();
 }
 
-/// Whether an unfinished stage asks for the resource for whose sake this one is to leave its executors alone. One does
-/// not that no present executor could serve, nor one of the same job that comes after this stage: keeping executors
-/// idle for it would only put it off. Of two that each wait for something, the one of better rank is waited for, so
-/// that no two wait for each other.
+/// Whether an unfinished stage asks for the resource for whose sake this one is to leave its executors alone. Not one
+/// that no present executor could serve. One that still waits for its own inputs counts for those of worse rank alone:
+/// else two such would wait for each other, and a stage for what cannot begin before it has ended.
 bool dag_scheduler::is_asked_by_others(const stage_run& stage, const std::string& resource) const {
   const auto known = asking_.find(resource);
   if (known == asking_.end()) return false;
@@ -45,7 +44,7 @@ void dag_scheduler::keep_scarce(time_point now) {
   const auto wait = options_.scarce_resource_wait;
   if (options_.matching == profile_matching::exact || wait == duration::zero()) return;
   for (const auto& [d, stages] : ready_) {
-    auto& stage = *stages.begin()->second;
+    auto& stage = first_in_line(stages, nullptr);
     std::set<std::string, std::less<>> kept;
     if (!asking_.empty()) {
       if (wait != never && now - stage.served >= wait) stage.takes_scarce = true;

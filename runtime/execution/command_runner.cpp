@@ -15,6 +15,7 @@
 #include <troupe/runtime/execution/memory_watch.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
 #include <troupe/runtime/execution/publish_outputs.hpp>
+#include <troupe/runtime/scheduling/executor_exit.hpp>
 
 namespace troupe {
 
@@ -117,9 +118,7 @@ wait_end wait_for_end(child_process& child, const stop_event& stop, duration gra
 
 std::string describe(const std::string& program, const child_end& end) {
   if (end.signal == 0) return program + " ended with exit code " + std::to_string(end.exit_code);
-  const char* const name = ::sigabbrev_np(end.signal);
-  return program + " was ended by signal " + std::to_string(end.signal) +
-         (name ? " (SIG" + std::string{name} + ")" : "");
+  return program + " was ended by " + signal_text(end.signal);
 }
 
 std::string describe_excess(const std::string& program, std::uint64_t taken, std::uint64_t limit) {

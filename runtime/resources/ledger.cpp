@@ -109,19 +109,21 @@ std::int64_t ledger::tasks_beside(const tenancy& t) const noexcept {
   return found == bounded_.end() ? 0 : found->second;
 }
 
-std::int64_t ledger::places_for(const tenancy& t, std::string* why) const {
+std::int64_t ledger::places_for(const tenancy& t) const noexcept {
   const auto own = tasks_beside(t);
-  const auto none = [&](std::string text) {
-    if (why) *why = std::move(text);
-    return std::int64_t{0};
-  };
-  if (t.exclusive && held_ > own) return none("the profile is exclusive, and tasks of others run on this executor");
-  if (exclusive_ > 0 && !(t.exclusive && own > 0)) return none("tasks of an exclusive profile run on this executor");
+  if (t.exclusive && held_ > own) return 0;
+  if (exclusive_ > 0 && !(t.exclusive && own > 0)) return 0;
   if (t.most == 0) return std::numeric_limits<std::int64_t>::max();
-  if (own >= t.most)
-    return none("the profile has at most " + std::to_string(t.most) + " tasks per executor, and " +
-                std::to_string(own) + " run on this one");
-  return t.most - own;
+  return std::max<std::int64_t>(0, t.most - own);
+}
+
+std::string ledger::why_no_place_for(const tenancy& t) const {
+  const auto own = tasks_beside(t);
+  if (t.exclusive && held_ > own) return "the profile is exclusive, and tasks of others run on this executor";
+  if (t.most > 0 && own >= t.most)
+    return "the profile has at most " + std::to_string(t.most) + " tasks per executor, and " + std::to_string(own) +
+           " run on this one";
+  return "tasks of an exclusive profile run on this executor";
 }
 
 std::optional<allotment> ledger::choose(const resource_profile& profile, profile_id id) const {
@@ -168,8 +170,7 @@ result<void> ledger::check(const allotment& a, std::string_view verb, std::strin
 result<void> ledger::acquire(const allotment& a) {
   const auto free = [](const cell& c) { return c.free; };
   if (auto ok = check(a, "take", "free", free); !ok) return ok;
-  std::string why;
-  if (places_for(a.beside, &why) == 0) return refused(why);
+  if (places_for(a.beside) == 0) return refused(why_no_place_for(a.beside));
   ++held_;
   if (is_bounded(a.beside)) ++bounded_[a.beside.profile];
   if (a.beside.exclusive) ++exclusive_;

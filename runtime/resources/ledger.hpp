@@ -100,8 +100,10 @@ private:
                      share (*limit_of)(const cell&)) const;
   /// Tasks that run and are counted with those of `t`.
   std::int64_t tasks_beside(const tenancy& t) const noexcept;
-  /// How many more of these may join those that run; where none may, `why` says why, if asked.
-  std::int64_t places_for(const tenancy& t, std::string* why = nullptr) const;
+  /// How many more of these may join those that run.
+  std::int64_t places_for(const tenancy& t) const noexcept;
+  /// Why none may.
+  std::string why_no_place_for(const tenancy& t) const;
 
   executor_capacity capacity_;
   profile_matching order_ = profile_matching::compatible;

@@ -16,16 +16,17 @@ std::string for_people(std::uint64_t bytes) {
 
 } // namespace
 
+std::string signal_text(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return "signal " + std::to_string(signal) + (name ? " (SIG" + std::string{name} + ")" : "");
+}
+
 std::string to_string(const executor_exit& exit) {
   const auto peak = exit.peak_memory > 0 ? ", peak memory " + for_people(exit.peak_memory) : std::string{};
   switch (exit.cause) {
   case exit_cause::unknown: return {};
   case exit_cause::exit_code: return "it ended with exit code " + std::to_string(exit.exit_code) + peak;
-  case exit_cause::signal: {
-    const char* const name = ::sigabbrev_np(exit.signal);
-    return "it was ended by signal " + std::to_string(exit.signal) + (name ? " (SIG" + std::string{name} + ")" : "") +
-           peak;
-  }
+  case exit_cause::signal: return "it was ended by " + signal_text(exit.signal) + peak;
   case exit_cause::memory_limit: return "it was killed at its memory limit of " + for_people(exit.memory_limit) + peak;
   case exit_cause::no_memory: return "it was killed by the kernel, which had no memory left for it" + peak;
   }

@@ -26,6 +26,9 @@ struct executor_exit {
   bool operator==(const executor_exit&) const = default;
 };
 
+/// `signal 9 (SIGKILL)`.
+std::string signal_text(int signal);
+
 /// For people: `it was killed at its memory limit of 256m, peak memory 256m`; "" where the cause is unknown.
 std::string to_string(const executor_exit& exit);
 

@@ -163,16 +163,11 @@ std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d)
 }
 
 std::int64_t executor_pool::load_of(const executor_record& e) const {
+  if (policy_ == placement_policy::spread) return static_cast<std::int64_t>(e.leases.size());
   const auto free = static_cast<std::int64_t>(e.book.free_cpus().units * 1000 / share::units_per_whole);
-  switch (policy_) {
-  case placement_policy::spread: return static_cast<std::int64_t>(e.leases.size());
-  case placement_policy::pack: return free;
-  case placement_policy::balance: {
-    const auto cores = e.info.capacity.cores;
-    return cores == 0 ? 0 : 1'000'000 - free * 1000 / cores;
-  }
-  }
-  return 0;
+  if (policy_ == placement_policy::pack) return free;
+  const auto cores = e.info.capacity.cores;
+  return cores == 0 ? 0 : 1'000'000 - free * 1000 / cores;
 }
 
 std::string_view executor_pool::kept_for(executor_index executor, demand_index d) const {

@@ -1,7 +1,5 @@
 #include <troupe/runtime/scheduling/job_pools.hpp>
 
-#include <algorithm>
-
 namespace troupe {
 
 pool_index job_pools::find(const std::string& wanted) {

@@ -187,6 +187,37 @@ TEST(scarce_resources, what_is_kept_from_a_stage_is_not_claimed_for_it) {
   h.check_idle();
 }
 
+TEST(scarce_resources, are_kept_on_an_executor_that_comes_later) {
+  scheduler_harness h{waiting(never)};
+  h.submit(gpu_job(1));
+  h.submit(cpu_job(2));
+  const auto gpus = h.add(executor_builder{}.cores(4).gpus(1));
+  EXPECT_THAT(h.attempts(gpus), SizeIs(1)) << "from its first moment";
+}
+
+TEST(scarce_resources, are_free_when_the_only_executor_goes_that_could_serve_who_asked) {
+  scheduler_harness h{waiting(never)};
+  const auto large = h.add(executor_builder{}.cores(1).gpus(4));
+  const auto small = h.add(executor_builder{}.cores(4).gpus(1));
+  const auto four = make_profile({{"cores", 1}, {"gpu", 4}}, {{"gpu", "4"}});
+  h.submit(job_builder{}.profile(four).stage("s", 2).with(1));
+  h.submit(cpu_job(2));
+  EXPECT_THAT(h.attempts(small), IsEmpty());
+  h.lose(large);
+  EXPECT_THAT(h.attempts(small), SizeIs(2)) << "in the same event";
+}
+
+TEST(scarce_resources, are_free_when_the_only_executor_drains_that_could_serve_who_asked) {
+  scheduler_harness h{waiting(never)};
+  const auto large = h.add(executor_builder{}.cores(1).gpus(4));
+  const auto small = h.add(executor_builder{}.cores(4).gpus(1));
+  const auto four = make_profile({{"cores", 1}, {"gpu", 4}}, {{"gpu", "4"}});
+  h.submit(job_builder{}.profile(four).stage("s", 2).with(1));
+  h.submit(cpu_job(2));
+  h.lose_connection(large);
+  EXPECT_THAT(h.attempts(small), SizeIs(2)) << "in the same event";
+}
+
 // -- policies
 
 /// Leases on executors of 2, 4 and 4 cores, one lease on the third at first.
