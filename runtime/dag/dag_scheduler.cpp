@@ -39,10 +39,12 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     const stage_id stage{next_stage_++};
     stages_.emplace(stage, std::pair{id, i});
     job.stages.emplace_back(stage, id, i, what, demands_of(profile, what));
-    job.stages.back().pool = pool;
-    for (const auto d : job.stages.back().demands)
+    auto& made = job.stages.back();
+    made.pool = pool;
+    made.lanes[0].stage = &made;
+    for (const auto d : made.demands())
       for (const auto& [name, amount] : pool_.demand_of(d).content->task)
-        if (name != resource_names::cpus && name != resource_names::memory) job.stages.back().asks.insert(name);
+        if (name != resource_names::cpus && name != resource_names::memory) made.asks.insert(name);
     for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
   }
   for (auto& stage : job.stages) count_asks(stage, true);

@@ -121,12 +121,18 @@ public:
   const executor_pool& pool() const noexcept { return pool_; }
 
 private:
-  /// Order of stages that compete: first job, first stage.
+  /// Order of what competes: first job, first stage; of one stage first what runs under conditions of its own, since
+  /// whatever has a lane of its own was tried before.
   struct rank {
     job_id job;
     std::uint32_t index = 0;
+    std::uint8_t turn = 0;
     auto operator<=>(const rank&) const = default;
   };
+  static rank rank_of(const stage_run& stage, lane_number lane) {
+    return {stage.job, stage.index, static_cast<std::uint8_t>(0xff - lane)};
+  }
+  static rank rank_of(const task_lane& lane) { return rank_of(*lane.stage, lane.number); }
 
   job_run* find_job(job_id id);
   stage_run* find_stage(stage_id id);
@@ -149,6 +155,7 @@ private:
   job_progress progress_of(const job_run& job, time_point now) const;
   std::string waiting_for(const job_run& job) const;
   std::string waiting_for(const stage_run& stage) const;
+  std::string waiting_for(const task_lane& lane) const;
   std::string lack_of(demand_index d) const;
   std::string kept_executors(demand_index d) const;
   std::optional<std::string> fault_of_tasks() const;
@@ -179,24 +186,25 @@ private:
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
-  bool grant(stage_run& stage, demand_index d, std::uint64_t most, time_point now, effects::list& out);
-  bool must_yield(const lease_record& lease, const stage_run& mine);
+  bool grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
+  bool must_yield(const lease_record& lease, const task_lane& mine);
   void claim_granted(demand_index d, executor_index e);
   void drop_claims(executor_index e);
   void drop_stale_claims();
   std::uint64_t waiting_tasks(demand_index d) const;
   std::uint32_t window_of(const stage_run& stage) const;
-  std::uint32_t window_of(const lease_record& lease, const stage_run& stage);
+  std::uint32_t window_of(const lease_record& lease, const task_lane& lane);
   void make_ready(stage_run& stage, time_point now);
   void unready(stage_run& stage);
+  void unready(task_lane& lane);
   executor_orders& orders_for(executor_index e);
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
 
   // sharing.cpp: whose the next slot is
-  bool comes_before(const stage_run& a, const stage_run& b, const lease_record* freed) const;
-  stage_run& first_in_line(const std::map<rank, stage_run*>& stages, const lease_record* freed) const;
+  bool comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const;
+  task_lane& first_in_line(const std::map<rank, task_lane*>& lanes, const lease_record* freed) const;
   void serve(lease_record& lease, stage_run& stage);
   void stop_serving(lease_record& lease);
   void grant_by_rank(time_point now, effects::list& out);
@@ -216,9 +224,9 @@ private:
   std::string cure(demand_index d, const feasibility& answer) const;
   bool is_impossible(demand_index d) const;
   void open_alternatives(time_point now);
-  std::string cures(const stage_run& stage) const;
+  std::string cures(const task_lane& lane) const;
   bool is_overdue(demand_index d, time_point now) const;
-  std::optional<std::string> given_up(const stage_run& stage, time_point now) const;
+  std::optional<std::string> given_up(const task_lane& lane, time_point now) const;
   std::optional<error> hopeless(const job_run& job) const;
   void watch_unsatisfied(time_point now);
   std::int64_t slots_on_its_shape(const demand& what) const;
@@ -231,7 +239,7 @@ private:
   std::map<job_id, ended_job> ended_; ///< the last ones that ended, and those whose results are still held
   std::size_t holding_ = 0;           ///< of the latter
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
-  std::map<demand_index, std::map<rank, stage_run*>> ready_;              ///< stages with pending tasks, by demand
+  std::map<demand_index, std::map<rank, task_lane*>> ready_;              ///< lanes with pending tasks, by demand
   std::set<job_id> held_;                    ///< accepted, and waiting to hear whether their executors can be had
   std::set<stage_id> held_back_;             ///< not to be run again before `resubmit_at_`
   std::map<stage_id, time_point> deadlines_; ///< of stages that run and have a time-out

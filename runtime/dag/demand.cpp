@@ -9,7 +9,7 @@ namespace troupe {
 /// Asks when a job is submitted, so that a stage that can never run fails the job before its first task.
 void dag_scheduler::ask_feasibility(job_run& job, time_point now) {
   for (const auto& stage : job.stages)
-    for (const auto d : stage.demands) {
+    for (const auto d : stage.demands()) {
       if (pool_.satisfying(d) > 0) continue;
       const auto shape = pool_.demand_of(d).shape;
       const auto answer = answers_.find(shape);
@@ -29,8 +29,8 @@ void dag_scheduler::ask(shape_id shape, time_point now) {
 
 bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) const {
   const auto is_satisfied = [&](demand_index d) { return pool_.satisfying(d) > 0; };
-  if (std::any_of(stage.demands.begin(), stage.demands.end(), is_satisfied)) return false;
-  return std::any_of(stage.demands.begin(), stage.demands.end(),
+  if (std::any_of(stage.demands().begin(), stage.demands().end(), is_satisfied)) return false;
+  return std::any_of(stage.demands().begin(), stage.demands().end(),
                      [&](demand_index d) { return job.unanswered.contains(pool_.demand_of(d).shape); });
 }
 
@@ -45,17 +45,17 @@ bool dag_scheduler::is_impossible(demand_index d) const {
 /// Asks for executors of the next alternative where a stage has had no room for so long, and at once where what it
 /// would rather have can never be had.
 void dag_scheduler::open_alternatives(time_point now) {
-  for (const auto& [d, stages] : ready_)
-    for (const auto& [r, stage] : stages) {
-      if (d != stage->demand()) continue; // each stage once
-      auto& opened = stage->opened;
-      const auto all = stage->demands.size();
-      if (opened < all && now - stage->served >= options_.alternative_wait) {
+  for (const auto& [d, lanes] : ready_)
+    for (const auto& [r, lane] : lanes) {
+      if (d != lane->demands.front()) continue; // each lane once
+      auto& opened = lane->opened;
+      const auto all = lane->demands.size();
+      if (opened < all && now - lane->served >= options_.alternative_wait) {
         ++opened;
-        stage->served = now; // for the one after it
+        lane->served = now; // for the one after it
         load_due_ = true;
       }
-      for (; opened < all && is_impossible(stage->demands[opened - 1]); ++opened) load_due_ = true;
+      for (; opened < all && is_impossible(lane->demands[opened - 1]); ++opened) load_due_ = true;
     }
 }
 
@@ -68,22 +68,26 @@ std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const
   return "; " + answer.sentence;
 }
 
-/// The same for all that a stage may run as.
-std::string dag_scheduler::cures(const stage_run& stage) const {
+/// The same for all that a lane may run as.
+std::string dag_scheduler::cures(const task_lane& lane) const {
   std::string text;
-  for (const auto d : stage.demands)
+  for (const auto d : lane.demands)
     if (const auto answer = answers_.find(pool_.demand_of(d).shape);
         answer != answers_.end() && !answer->second.feasible)
       text += cure(d, answer->second);
   return text;
 }
 
-/// Why the job can never end: a stage is left that no executor satisfies and for which none can ever be had.
+/// Why the job can never end: tasks are left, or will be, that no executor satisfies and for which none can ever be
+/// had.
 std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
   for (const auto& stage : job.stages) {
     if (stage.state == stage_state::complete) continue;
-    if (std::all_of(stage.demands.begin(), stage.demands.end(), [&](demand_index d) { return is_impossible(d); }))
-      return make_error(ec::infeasible, waiting_for(stage) + cures(stage));
+    for (const auto& [number, lane] : stage.lanes) {
+      if (number != 0 && stage.tasks.pending(number) == 0) continue;
+      if (std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_impossible(d); }))
+        return make_error(ec::infeasible, waiting_for(lane) + cures(lane));
+    }
   }
   return std::nullopt;
 }
@@ -126,12 +130,12 @@ bool dag_scheduler::is_overdue(demand_index d, time_point now) const {
   return !can_be_had || launch_failures_.contains(shape) || pool_.has_wrong_program(d);
 }
 
-/// Why a stage waits no longer: all that it may run as is overdue.
-std::optional<std::string> dag_scheduler::given_up(const stage_run& stage, time_point now) const {
-  if (!std::all_of(stage.demands.begin(), stage.demands.end(), [&](demand_index d) { return is_overdue(d, now); }))
+/// Why a lane waits no longer: all that it may run as is overdue.
+std::optional<std::string> dag_scheduler::given_up(const task_lane& lane, time_point now) const {
+  if (!std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_overdue(d, now); }))
     return std::nullopt;
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options_.infeasible_timeout).count();
-  return waiting_for(stage) + cures(stage) + " (waited " + std::to_string(waited) +
+  return waiting_for(lane) + cures(lane) + " (waited " + std::to_string(waited) +
          "ms: troupe.scheduler.infeasible-timeout)";
 }
 
@@ -139,8 +143,8 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   std::map<job_id, std::string> late;
   for (const auto& [d, since] : unsatisfied_) {
     if (!is_overdue(d, now)) continue;
-    for (const auto& [r, stage] : ready_.at(d))
-      if (auto why = given_up(*stage, now)) late.try_emplace(r.job, std::move(*why));
+    for (const auto& [r, lane] : ready_.at(d))
+      if (auto why = given_up(*lane, now)) late.try_emplace(r.job, std::move(*why));
   }
   for (const auto& [id, why] : late) fail(*find_job(id), make_error(ec::infeasible, why), now, out);
   open_alternatives(now);
@@ -166,11 +170,11 @@ std::int64_t dag_scheduler::slots_on_its_shape(const demand& what) const {
 void dag_scheduler::report_load(time_point now, effects::list& out) {
   load_report report;
   std::map<shape_id, shape_load> loads;
-  for (const auto& [d, stages] : ready_) {
+  for (const auto& [d, lanes] : ready_) {
     const auto& what = pool_.demand_of(d);
     std::uint64_t pending = 0;
-    for (const auto& [r, stage] : stages)
-      if (stage->preference_of(d) < stage->opened) pending += stage->tasks.pending();
+    for (const auto& [r, lane] : lanes)
+      if (lane->preference_of(d) < lane->opened) pending += lane->pending();
     if (pending == 0 || is_impossible(d)) continue;
     auto& load = loads[what.shape];
     load.shape = what.shape;

@@ -8,25 +8,31 @@
 
 namespace troupe {
 
-/// Under each of its demands: what is free first is taken.
+/// Under each of their demands: what is free first is taken.
 void dag_scheduler::make_ready(stage_run& stage, time_point now) {
-  if (stage.tasks.pending() == 0) return;
-  bool is_new = false;
-  for (const auto d : stage.demands) is_new |= ready_[d].emplace(rank{stage.job, stage.index}, &stage).second;
-  if (!is_new) return;
-  stage.served = now;
-  load_due_ = true;
-  scarce_due_ = true;
+  for (auto& [number, lane] : stage.lanes) {
+    if (lane.pending() == 0) continue;
+    bool is_new = false;
+    for (const auto d : lane.demands) is_new |= ready_[d].emplace(rank_of(lane), &lane).second;
+    if (!is_new) continue;
+    lane.served = now;
+    load_due_ = true;
+    scarce_due_ = true;
+  }
 }
 
 void dag_scheduler::unready(stage_run& stage) {
-  for (const auto d : stage.demands) {
+  for (auto& [number, lane] : stage.lanes) unready(lane);
+}
+
+void dag_scheduler::unready(task_lane& lane) {
+  for (const auto d : lane.demands) {
     const auto it = ready_.find(d);
     if (it == ready_.end()) continue;
-    it->second.erase({stage.job, stage.index});
+    it->second.erase(rank_of(lane));
     if (it->second.empty()) ready_.erase(it);
   }
-  stage.takes_scarce = false;
+  lane.takes_scarce = false;
   scarce_due_ = true;
 }
 
@@ -48,9 +54,10 @@ std::uint32_t dag_scheduler::window_of(const stage_run& stage) const {
 
 /// The same for a lease that may have tasks of other stages in flight: nothing is queued behind long ones, and nothing
 /// behind what is being killed, of which nothing is known.
-std::uint32_t dag_scheduler::window_of(const lease_record& lease, const stage_run& stage) {
-  const auto window = window_of(stage);
-  if (lease.runs.empty() || lease.runs.front().stage == stage.id) return window;
+std::uint32_t dag_scheduler::window_of(const lease_record& lease, const task_lane& lane) {
+  if (is_alone(lane.number)) return 1; // who did it must be certain
+  const auto window = window_of(*lane.stage);
+  if (lease.runs.empty() || lease.runs.front().stage == lane.stage->id) return window;
   const auto* first = find_stage(lease.runs.front().stage);
   return first ? std::min(window, window_of(*first)) : 1;
 }
@@ -58,18 +65,18 @@ std::uint32_t dag_scheduler::window_of(const lease_record& lease, const stage_ru
 std::uint64_t dag_scheduler::waiting_tasks(demand_index d) const {
   std::uint64_t waiting = 0;
   if (const auto it = ready_.find(d); it != ready_.end())
-    for (const auto& [r, stage] : it->second) waiting += stage->tasks.pending();
+    for (const auto& [r, lane] : it->second) waiting += lane->pending();
   return waiting;
 }
 
 /// True when this lease has to make way: a stage of better rank waits, has room nowhere, and would have room here if
 /// leases of worse rank went. The executor is then kept for that stage until it has what it waits for.
-bool dag_scheduler::must_yield(const lease_record& lease, const stage_run& mine) {
+bool dag_scheduler::must_yield(const lease_record& lease, const task_lane& mine) {
   const auto e = lease.executor;
   const auto& record = pool_[e];
-  for (const auto& [d, stages] : ready_) {
+  for (const auto& [d, lanes] : ready_) {
     if (d == lease.demand) continue;
-    const auto& theirs = first_in_line(stages, &lease);
+    const auto& theirs = first_in_line(lanes, &lease);
     if (!comes_before(theirs, mine, &lease)) continue;
     if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
         !pool_.kept_for(e, d).empty())
@@ -149,14 +156,15 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
   while (cap > 0) {
     const auto it = ready_.find(lease.demand);
     if (it == ready_.end()) return;
-    auto& stage = first_in_line(it->second, &lease);
-    const auto window = window_of(lease, stage);
+    auto& lane = first_in_line(it->second, &lease);
+    auto& stage = *lane.stage;
+    const auto window = window_of(lease, lane);
     if (lease.in_flight >= window) return;
     const auto most = std::min({window - lease.in_flight, cap, options_.max_batch, stage.most_in_batch});
     auto& record = pool_[lease.executor];
     auto& orders = orders_for(lease.executor);
     task_batch batch;
-    const auto n = stage.tasks.take(most, lease.executor, batch);
+    const auto n = stage.tasks.take(lane.number, most, lease.executor, batch);
     if (n == 0) return;
     batch.stage = stage.id;
     batch.stage_attempt = stage.attempt;
@@ -181,10 +189,10 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
     }
     lease.add(batch);
     serve(lease, stage);
-    stage.served = now;
+    lane.served = now;
     record.in_flight += n;
     orders.batches.push_back(std::move(batch));
-    if (stage.tasks.pending() == 0) unready(stage);
+    if (lane.pending() == 0) unready(lane);
     cap -= n;
   }
 }
@@ -204,16 +212,16 @@ void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now,
 void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& out) {
   const auto it = ready_.find(lease.demand);
   if (it != ready_.end() && !lease.draining) {
-    const auto& stage = first_in_line(it->second, &lease);
-    if (must_yield(lease, stage) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
+    const auto& lane = first_in_line(it->second, &lease);
+    if (must_yield(lease, lane) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
     } else {
-      const auto window = window_of(lease, stage);
+      const auto window = window_of(lease, lane);
       const auto space = window > lease.in_flight ? window - lease.in_flight : 0;
       // Few large batches rather than many small ones; near the end the rest is shared out evenly.
       if (lease.in_flight == 0 || space >= options_.max_batch || 2 * space >= window) {
         const auto leases = std::max<std::uint64_t>(1, pool_.leases_of(lease.demand));
-        const std::uint64_t worthwhile = 100'000 / std::max<std::uint64_t>(1, stage.mean_nanoseconds);
+        const std::uint64_t worthwhile = 100'000 / std::max<std::uint64_t>(1, lane.stage->mean_nanoseconds);
         const auto fair = std::max((waiting_tasks(lease.demand) + leases - 1) / leases, worthwhile);
         fill(lease, static_cast<std::uint32_t>(std::min<std::uint64_t>(fair, space)), now);
       }
@@ -222,12 +230,12 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   if (lease.in_flight == 0) drop_lease(lease, true, now, out);
 }
 
-/// New leases, at most so many, for what waits of one stage as one of its demands, as far as there is room, and an even
+/// New leases, at most so many, for what waits in one lane as one of its demands, as far as there is room, and an even
 /// share of the tasks for each. @returns whether there was any
-bool dag_scheduler::grant(stage_run& stage, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
-  const auto waiting = std::min<std::uint64_t>(stage.tasks.pending(), most);
+bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
+  const auto waiting = std::min<std::uint64_t>(lane.pending(), most);
   // An even share is one of all leases that will be had, also where they come one after the other.
-  const auto others = most < stage.tasks.pending() ? pool_.executors_with_room(d) : 0;
+  const auto others = most < lane.pending() ? pool_.executors_with_room(d) : 0;
   std::vector<lease_id> fresh;
   const auto use = [&](const lease_record& lease) {
     fresh.push_back(lease.id);
@@ -265,7 +273,7 @@ bool dag_scheduler::grant(stage_run& stage, demand_index d, std::uint64_t most, 
   }
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto left = std::max(fresh.size() - i, others);
-    const auto share = (stage.tasks.pending() + left - 1) / left;
+    const auto share = (lane.pending() + left - 1) / left;
     fill(*pool_.find_lease(fresh[i]),
          static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())), now);
   }

@@ -11,8 +11,8 @@ void dag_scheduler::count_asks(stage_run& stage, bool unfinished) {
   stage.is_counted_asking = unfinished;
   for (const auto& name : stage.asks) {
     if (unfinished)
-      asking_[name].emplace(rank{stage.job, stage.index}, &stage);
-    else if (const auto stages = asking_.find(name); stages->second.erase({stage.job, stage.index}) > 0)
+      asking_[name].emplace(rank_of(stage, 0), &stage);
+    else if (const auto stages = asking_.find(name); stages->second.erase(rank_of(stage, 0)) > 0)
       if (stages->second.empty()) asking_.erase(stages);
   }
   scarce_due_ = scarce_due_ || !stage.asks.empty();
@@ -25,11 +25,11 @@ bool dag_scheduler::is_asked_by_others(const stage_run& stage, const std::string
   const auto known = asking_.find(resource);
   if (known == asking_.end()) return false;
   const auto can_be_served = [&](const stage_run& asker) {
-    return std::any_of(asker.demands.begin(), asker.demands.end(), [&](demand_index d) {
+    return std::any_of(asker.demands().begin(), asker.demands().end(), [&](demand_index d) {
       return pool_.satisfying(d) > 0 && pool_.demand_of(d).content->task.contains(resource);
     });
   };
-  const rank mine{stage.job, stage.index};
+  const auto mine = rank_of(stage, 0);
   return std::any_of(known->second.begin(), known->second.end(), [&](const auto& entry) {
     const auto& [theirs, asker] = entry;
     if (asker == &stage || !can_be_served(*asker)) return false;
@@ -43,14 +43,15 @@ void dag_scheduler::keep_scarce(time_point now) {
   scarce_due_ = false;
   const auto wait = options_.scarce_resource_wait;
   if (options_.matching == profile_matching::exact || wait == duration::zero()) return;
-  for (const auto& [d, stages] : ready_) {
-    auto& stage = first_in_line(stages, nullptr);
+  for (const auto& [d, lanes] : ready_) {
+    auto& lane = first_in_line(lanes, nullptr);
     std::set<std::string, std::less<>> kept;
     if (!asking_.empty()) {
-      if (wait != never && now - stage.served >= wait) stage.takes_scarce = true;
-      if (!stage.takes_scarce)
+      if (wait != never && now - lane.served >= wait) lane.takes_scarce = true;
+      if (!lane.takes_scarce)
         for (const auto& [name, askers] : asking_)
-          if (!pool_.demand_of(d).content->task.contains(name) && is_asked_by_others(stage, name)) kept.insert(name);
+          if (!pool_.demand_of(d).content->task.contains(name) && is_asked_by_others(*lane.stage, name))
+            kept.insert(name);
     }
     pool_.keep_from(d, std::move(kept));
     drop_kept_claims(d);

@@ -11,21 +11,23 @@
 namespace troupe {
 
 /// Whose the next slot is: by rank, or where pools share, of the pool that lacks most. `freed`: counts as given back.
-bool dag_scheduler::comes_before(const stage_run& a, const stage_run& b, const lease_record* freed) const {
-  if (sharing_.are_fair()) {
-    if (a.pool != b.pool) return sharing_.comes_before(a.pool, b.pool, freed ? freed->pool : std::nullopt);
+bool dag_scheduler::comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const {
+  if (sharing_.are_fair() && a.stage != b.stage) {
+    const auto& x = *a.stage;
+    const auto& y = *b.stage;
+    if (x.pool != y.pool) return sharing_.comes_before(x.pool, y.pool, freed ? freed->pool : std::nullopt);
     const auto slots = [&](const stage_run& s) { return s.slots - (freed && freed->serves == s.id ? 1 : 0); };
-    if (sharing_.is_fair_inside(a.pool) && slots(a) != slots(b)) return slots(a) < slots(b);
+    if (sharing_.is_fair_inside(x.pool) && slots(x) != slots(y)) return slots(x) < slots(y);
   }
-  return rank{a.job, a.index} < rank{b.job, b.index};
+  return rank_of(a) < rank_of(b);
 }
 
-/// @pre `stages` not empty
-stage_run& dag_scheduler::first_in_line(const std::map<rank, stage_run*>& stages, const lease_record* freed) const {
-  auto* first = stages.begin()->second;
+/// @pre `lanes` not empty
+task_lane& dag_scheduler::first_in_line(const std::map<rank, task_lane*>& lanes, const lease_record* freed) const {
+  auto* first = lanes.begin()->second;
   if (sharing_.are_fair())
-    for (const auto& [r, stage] : stages)
-      if (comes_before(*stage, *first, freed)) first = stage;
+    for (const auto& [r, lane] : lanes)
+      if (comes_before(*lane, *first, freed)) first = lane;
   return *first;
 }
 
@@ -52,22 +54,22 @@ void dag_scheduler::grant_by_rank(time_point now, effects::list& out) {
   // one stage, what it would rather have first.
   using turn = std::tuple<rank, std::uint32_t, demand_index>;
   std::priority_queue<turn, std::vector<turn>, std::greater<>> turns;
-  const auto queue_up = [&](demand_index d, const std::pair<const rank, stage_run*>& entry) {
+  const auto queue_up = [&](demand_index d, const std::pair<const rank, task_lane*>& entry) {
     turns.emplace(entry.first, entry.second->preference_of(d), d);
   };
-  for (const auto& [d, stages] : ready_)
-    if (pool_.has_room(d)) queue_up(d, *stages.begin());
+  for (const auto& [d, lanes] : ready_)
+    if (pool_.has_room(d)) queue_up(d, *lanes.begin());
   while (!turns.empty()) {
     const auto [r, preference, d] = turns.top();
     turns.pop();
-    auto stages = ready_.find(d);
-    if (stages == ready_.end() || !pool_.has_room(d)) continue;
+    auto lanes = ready_.find(d);
+    if (lanes == ready_.end() || !pool_.has_room(d)) continue;
     // All of it may have gone to another of its demands meanwhile.
-    if (const auto it = stages->second.find(r); it != stages->second.end())
-      grant(*it->second, d, it->second->tasks.pending(), now, out);
-    stages = ready_.find(d);
-    if (stages == ready_.end()) continue;
-    if (const auto next = stages->second.upper_bound(r); next != stages->second.end()) queue_up(d, *next);
+    if (const auto it = lanes->second.find(r); it != lanes->second.end())
+      grant(*it->second, d, it->second->pending(), now, out);
+    lanes = ready_.find(d);
+    if (lanes == ready_.end()) continue;
+    if (const auto next = lanes->second.upper_bound(r); next != lanes->second.end()) queue_up(d, *next);
   }
 }
 
@@ -75,11 +77,11 @@ void dag_scheduler::grant_by_rank(time_point now, effects::list& out) {
 void dag_scheduler::grant_fairly(time_point now, effects::list& out) {
   std::set<demand_index> exhausted;
   while (true) {
-    stage_run* next = nullptr;
+    task_lane* next = nullptr;
     demand_index as = 0;
-    for (const auto& [d, stages] : ready_) {
+    for (const auto& [d, lanes] : ready_) {
       if (!pool_.has_room(d) || exhausted.contains(d)) continue;
-      auto& first = first_in_line(stages, nullptr);
+      auto& first = first_in_line(lanes, nullptr);
       const bool better = !next || (&first == next ? first.preference_of(d) < next->preference_of(as)
                                                    : comes_before(first, *next, nullptr));
       if (!better) continue;

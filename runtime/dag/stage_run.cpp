@@ -33,13 +33,15 @@ std::uint32_t most_arguments_in_batch(const stage_spec& what) {
 
 stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, const stage_spec& what,
                      std::vector<demand_index> of_demands)
-  : id(stage), job(of_job), index(position), spec(&what), demands(std::move(of_demands)), tasks(what.tasks),
-    placed_(what.tasks) {
+  : id(stage), job(of_job), index(position), spec(&what), tasks(what.tasks), placed_(what.tasks) {
+  lanes[0].demands = std::move(of_demands);
   program = std::make_shared<const std::variant<native_program, command_program>>(what.program);
   most_in_batch = most_arguments_in_batch(what);
 }
 
-std::uint32_t stage_run::preference_of(demand_index d) const noexcept {
+std::uint32_t task_lane::pending() const noexcept { return stage->tasks.pending(number); }
+
+std::uint32_t task_lane::preference_of(demand_index d) const noexcept {
   return static_cast<std::uint32_t>(std::find(demands.begin(), demands.end(), d) - demands.begin());
 }
 

@@ -64,6 +64,31 @@ private:
   std::vector<run> runs_;
 };
 
+class stage_run;
+
+/// Tasks of a stage that run under the same conditions, and how long they have waited for room. Lane 0 has all of them
+/// at first; the others come into being when a task needs them: it got more memory for a retry, or runs alone.
+struct task_lane {
+  stage_run* stage = nullptr;
+  lane_number number = 0;
+  /// What its tasks may run as: of its profile, then of that one's alternatives, each once, in order of preference.
+  std::vector<demand_index> demands;
+  std::uint32_t opened = 1;  ///< for so many of them executors are asked for; the rest is taken where it is free
+  time_point served{};       ///< when it last got room for a task, or began to wait for it
+  bool takes_scarce = false; ///< it has waited long enough to take executors that others need more
+
+  std::uint32_t pending() const noexcept;
+  /// Position of a demand among them; their number where it is none of them.
+  std::uint32_t preference_of(demand_index d) const noexcept;
+};
+
+/// The lane of tasks that have got more memory so often; `alone`: nothing else runs on their executor meanwhile.
+constexpr lane_number lane_of(std::uint32_t escalations, bool alone) noexcept {
+  return static_cast<lane_number>(2 * escalations + (alone ? 1 : 0));
+}
+constexpr std::uint32_t escalations_of(lane_number lane) noexcept { return lane / 2u; }
+constexpr bool is_alone(lane_number lane) noexcept { return lane % 2 != 0; }
+
 class stage_run {
 public:
   /// @pre `demands` not empty
@@ -71,17 +96,13 @@ public:
 
   stage_id id;
   job_id job;
-  std::uint32_t index;    ///< in job_spec::stages
-  const stage_spec* spec; ///< owned by the job
-  /// What its tasks may run as: of its profile, then of that one's alternatives, each once, in order of preference.
-  std::vector<demand_index> demands;
-  std::uint32_t opened = 1; ///< for so many of them executors are asked for; the rest is taken where it is free
-  pool_index pool = 0;      ///< of its job
-  std::uint32_t slots = 0;  ///< leases that were last given tasks of it
-  time_point served{};      ///< when it last got room for a task, or began to wait for it
+  std::uint32_t index;                     ///< in job_spec::stages
+  const stage_spec* spec;                  ///< owned by the job
+  std::map<lane_number, task_lane> lanes;  ///< lane 0 always
+  pool_index pool = 0;                     ///< of its job
+  std::uint32_t slots = 0;                 ///< leases that were last given tasks of it
   std::set<std::string, std::less<>> asks; ///< custom resources that its tasks may take
   bool is_counted_asking = false;          ///< these are counted among those of unfinished stages
-  bool takes_scarce = false;               ///< it has waited long enough to take executors that others need more
   std::shared_ptr<const std::variant<native_program, command_program>> program;
   std::uint32_t most_in_batch; ///< so that the arguments of a batch stay below a size that travels well
 
@@ -105,10 +126,10 @@ public:
   time_point started{};
   time_point ended{};
 
+  /// What its tasks may run as, unless something else was decided for them.
+  const std::vector<demand_index>& demands() const noexcept { return lanes.begin()->second.demands; }
   /// The one of its profile itself.
-  demand_index demand() const noexcept { return demands.front(); }
-  /// Position of a demand among them. @pre it is one of them
-  std::uint32_t preference_of(demand_index d) const noexcept;
+  demand_index demand() const noexcept { return demands().front(); }
 
   /// Adds the measurements of a batch with at least one attempt that counts.
   void measure(const outcome_batch& batch);

@@ -96,9 +96,17 @@ std::string dag_scheduler::waiting_for(const job_run& job) const {
   return {};
 }
 
+/// Of its lanes the one whose tasks have been tried most often.
 std::string dag_scheduler::waiting_for(const stage_run& stage) const {
+  for (auto lane = stage.lanes.rbegin(); lane != stage.lanes.rend(); ++lane)
+    if (stage.tasks.pending(lane->first) > 0) return waiting_for(lane->second);
+  return waiting_for(stage.lanes.begin()->second);
+}
+
+std::string dag_scheduler::waiting_for(const task_lane& lane) const {
+  const auto& stage = *lane.stage;
   const auto prefix = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): ";
-  for (const auto d : stage.demands) {
+  for (const auto d : lane.demands) {
     const auto fit = pool_.satisfying(d);
     if (fit == 0) continue;
     const auto reason = pool_.refusal_of(d);
@@ -109,7 +117,7 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
            (reason ? " or has refused it (" + *reason + ")" : "") + lost_slots(d);
   }
   auto text = prefix + "no executor satisfies its profile";
-  for (const auto d : stage.demands) text += (d == stage.demand() ? "" : ", nor its alternative") + lack_of(d);
+  for (const auto d : lane.demands) text += (d == lane.demands.front() ? "" : ", nor its alternative") + lack_of(d);
   return text;
 }
 
@@ -169,10 +177,10 @@ std::optional<std::string> dag_scheduler::fault() const {
   if (auto f = fault_of_sharing()) return f;
   for (const auto& [d, stages] : ready_) {
     if (stages.empty()) return "a demand is ready without a stage";
-    for (const auto& [r, stage] : stages) {
-      if (stage->state != stage_state::running) return "a stage that does not run is ready";
-      if (stage->tasks.pending() == 0) return "a stage without pending tasks is ready";
-      if (stage->preference_of(d) == stage->demands.size()) return "a stage is ready under another demand";
+    for (const auto& [r, lane] : stages) {
+      if (lane->stage->state != stage_state::running) return "a stage that does not run is ready";
+      if (lane->pending() == 0) return "a lane without pending tasks is ready";
+      if (lane->preference_of(d) == lane->demands.size()) return "a lane is ready under another demand";
     }
   }
   for (const auto& [id, a] : overdue_)
@@ -195,12 +203,16 @@ std::optional<std::string> dag_scheduler::fault() const {
     const auto it = jobs_.find(where.first);
     if (it == jobs_.end() || it->second.finished()) return "a stage of an ended job is still known";
     const auto& stage = it->second.stages[where.second];
-    if (stage.state == stage_state::running && stage.tasks.pending() > 0) {
-      for (const auto wanted : stage.demands) {
+    std::uint32_t pending = 0;
+    for (const auto& [number, lane] : stage.lanes) {
+      pending += stage.tasks.pending(number);
+      if (stage.state != stage_state::running || stage.tasks.pending(number) == 0) continue;
+      for (const auto wanted : lane.demands) {
         const auto d = ready_.find(wanted);
-        if (d == ready_.end() || !d->second.contains({stage.job, stage.index})) return "a running stage is not ready";
+        if (d == ready_.end() || !d->second.contains(rank_of(lane))) return "a running stage is not ready";
       }
     }
+    if (pending != stage.tasks.pending()) return "a task waits in a lane that its stage does not have";
   }
   return std::nullopt;
 }

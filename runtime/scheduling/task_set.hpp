@@ -1,6 +1,7 @@
 #pragma once
 
-/// The tasks of one stage: a dense record per partition and a queue of those that wait.
+/// The tasks of one stage: a dense record per partition and queues of those that wait, one per lane: what has to run
+/// under other conditions than the rest of the stage waits in a lane of its own.
 /// Owner: the stage in the dag scheduler. Not thread-safe; no clock, no I/O.
 /// Per task: pending -> running -> done; running -> pending after a failure or loss (the attempt number rises);
 /// done -> pending when its output is lost.
@@ -20,6 +21,9 @@ namespace troupe {
 using executor_index = std::uint32_t;
 inline constexpr executor_index no_executor = 0xffff'ffff;
 
+/// Conditions under which a task runs; 0: those of its stage.
+using lane_number = std::uint8_t;
+
 class task_set {
 public:
   enum class status : std::uint8_t { pending, running, done };
@@ -34,15 +38,19 @@ public:
 
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
   std::uint32_t pending() const noexcept {
-    return static_cast<std::uint32_t>(records_.size() - next_fresh_ + (requeued_.size() - requeued_head_));
+    return static_cast<std::uint32_t>(records_.size()) - next_fresh_ + waiting_again_;
+  }
+  std::uint32_t pending(lane_number lane) const noexcept {
+    const auto again = lane < requeued_.size() ? requeued_[lane].size() : 0;
+    return again + (lane == 0 ? static_cast<std::uint32_t>(records_.size()) - next_fresh_ : 0);
   }
   std::uint32_t running() const noexcept { return running_; }
   std::uint32_t done() const noexcept { return done_; }
   bool complete() const noexcept { return done_ == records_.size(); }
 
-  /// Hands out at most `most` pending tasks to `executor`: sets first, count, partitions and attempts of `batch`.
-  /// Tasks that were tried before come first. @returns how many; 0 leaves the batch as it is.
-  std::uint32_t take(std::uint32_t most, executor_index executor, task_batch& batch);
+  /// Hands out at most `most` pending tasks of the lane to `executor`: sets first, count, partitions and attempts of
+  /// `batch`. Tasks that were tried before come first. @returns how many; 0 leaves the batch as it is.
+  std::uint32_t take(lane_number lane, std::uint32_t most, executor_index executor, task_batch& batch);
 
   /// True when this attempt is the current one, runs, and runs there. Anything else is late or forged.
   bool is_current(partition_index partition, attempt_number attempt, executor_index executor) const noexcept {
@@ -58,8 +66,11 @@ public:
   std::uint32_t requeue(partition_index partition, bool blame);
   /// done -> pending with the next attempt number: the output is lost.
   void invalidate(partition_index partition);
+  /// From now on the task waits in this lane whenever it is pending.
+  void move_to(lane_number lane, partition_index partition);
 
   status status_of(partition_index partition) const noexcept { return records_[partition].state; }
+  lane_number lane_of(partition_index partition) const noexcept { return records_[partition].lane; }
   attempt_number attempt_of(partition_index partition) const noexcept { return records_[partition].attempt; }
   /// Where the task runs or ran last; no_executor before its first attempt.
   executor_index executor_of(partition_index partition) const noexcept { return records_[partition].executor; }
@@ -73,7 +84,25 @@ private:
     attempt_number attempt : 20 = 0;
     std::uint32_t failures : 12 = 0;
     status state = status::pending;
+    lane_number lane = 0;
   };
+  /// Partitions that wait again, first in first out.
+  class queue {
+  public:
+    std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(all_.size() - head_); }
+    void push(partition_index partition) { all_.push_back(partition); }
+    void erase(partition_index partition);
+    /// The first `n` of them. @pre n <= size()
+    std::vector<partition_index> pop(std::uint32_t n);
+    auto begin() const { return all_.begin() + static_cast<std::ptrdiff_t>(head_); }
+    auto end() const { return all_.end(); }
+
+  private:
+    std::vector<partition_index> all_;
+    std::size_t head_ = 0; ///< those before it were handed out
+  };
+
+  void wait_again(partition_index partition);
 
 public:
   /// Memory of a task that waits; so many wait at once that it counts.
@@ -81,8 +110,8 @@ public:
 
 private:
   std::vector<record> records_;
-  std::vector<partition_index> requeued_; ///< waiting again; taken from `requeued_head_` on
-  std::size_t requeued_head_ = 0;
+  std::vector<queue> requeued_; ///< by lane
+  std::uint32_t waiting_again_ = 0;
   partition_index next_fresh_ = 0; ///< partitions from here on were never handed out
   std::uint32_t running_ = 0;
   std::uint32_t done_ = 0;

@@ -71,7 +71,7 @@ TEST(state_machines, are_obeyed_by_tasks) {
   task_set tasks{2};
   EXPECT_THROW(tasks.requeue(0, true), std::logic_error) << "it was not handed out";
   task_batch batch;
-  tasks.take(1, 0, batch);
+  tasks.take(0, 1, 0, batch);
   EXPECT_THROW(tasks.invalidate(0), std::logic_error) << "it has no output yet";
   tasks.succeed(0);
   EXPECT_THROW(tasks.requeue(0, true), std::logic_error) << "it is done";

@@ -13,13 +13,13 @@ using ::testing::IsEmpty;
 TEST(task_set, fresh_tasks_come_as_ranges) {
   task_set tasks{10};
   task_batch batch;
-  EXPECT_EQ(tasks.take(4, 7, batch), 4u);
+  EXPECT_EQ(tasks.take(0, 4, 7, batch), 4u);
   EXPECT_EQ(batch.first, 0u);
   EXPECT_EQ(batch.count, 4u);
   EXPECT_THAT(batch.partitions, IsEmpty());
-  EXPECT_EQ(tasks.take(100, 7, batch), 6u);
+  EXPECT_EQ(tasks.take(0, 100, 7, batch), 6u);
   EXPECT_EQ(batch.first, 4u);
-  EXPECT_EQ(tasks.take(1, 7, batch), 0u);
+  EXPECT_EQ(tasks.take(0, 1, 7, batch), 0u);
   EXPECT_EQ(tasks.running(), 10u);
   EXPECT_EQ(tasks.executor_of(3), 7u);
   EXPECT_EQ(tasks.fault(), std::nullopt);
@@ -28,14 +28,14 @@ TEST(task_set, fresh_tasks_come_as_ranges) {
 TEST(task_set, tasks_that_were_tried_come_first_with_their_attempt_numbers) {
   task_set tasks{5};
   task_batch batch;
-  tasks.take(3, 1, batch);
+  tasks.take(0, 3, 1, batch);
   EXPECT_EQ(tasks.requeue(1, true), 1u);
   EXPECT_EQ(tasks.requeue(0, false), 0u);
   EXPECT_EQ(tasks.pending(), 4u);
-  EXPECT_EQ(tasks.take(10, 2, batch), 2u);
+  EXPECT_EQ(tasks.take(0, 10, 2, batch), 2u);
   EXPECT_THAT(batch.partitions, ElementsAre(1, 0));
   EXPECT_THAT(batch.attempts, ElementsAre(1, 1));
-  EXPECT_EQ(tasks.take(10, 2, batch), 2u);
+  EXPECT_EQ(tasks.take(0, 10, 2, batch), 2u);
   EXPECT_THAT(batch.partitions, IsEmpty());
   EXPECT_THAT(batch.attempts, IsEmpty());
   EXPECT_EQ(batch.first, 3u);
@@ -46,7 +46,7 @@ TEST(task_set, only_the_attempt_that_runs_there_is_current) {
   task_set tasks{2};
   task_batch batch;
   EXPECT_FALSE(tasks.is_current(0, 0, 1));
-  tasks.take(1, 1, batch);
+  tasks.take(0, 1, 1, batch);
   EXPECT_TRUE(tasks.is_current(0, 0, 1));
   EXPECT_FALSE(tasks.is_current(0, 0, 2));
   EXPECT_FALSE(tasks.is_current(0, 1, 1));
@@ -60,12 +60,12 @@ TEST(task_set, only_the_attempt_that_runs_there_is_current) {
 TEST(task_set, lost_output_is_made_again_under_the_next_attempt) {
   task_set tasks{1};
   task_batch batch;
-  tasks.take(1, 1, batch);
+  tasks.take(0, 1, 1, batch);
   tasks.succeed(0);
   EXPECT_TRUE(tasks.complete());
   tasks.invalidate(0);
   EXPECT_FALSE(tasks.complete());
-  tasks.take(1, 2, batch);
+  tasks.take(0, 1, 2, batch);
   EXPECT_THAT(batch.attempts, ElementsAre(1));
   EXPECT_EQ(tasks.fault(), std::nullopt);
 }
@@ -74,7 +74,7 @@ TEST(task_set, failures_are_counted_up_to_a_limit_and_attempts_beyond_it) {
   task_set tasks{1};
   task_batch batch;
   for (std::uint32_t i = 1; i <= task_set::max_failures + 10; ++i) {
-    tasks.take(1, 1, batch);
+    tasks.take(0, 1, 1, batch);
     ASSERT_EQ(tasks.requeue(0, true), std::min(i, task_set::max_failures));
     ASSERT_EQ(tasks.attempt_of(0), i);
   }
@@ -83,14 +83,40 @@ TEST(task_set, failures_are_counted_up_to_a_limit_and_attempts_beyond_it) {
 TEST(task_set, queue_of_retries_does_not_grow_with_their_number) {
   task_set tasks{100};
   task_batch batch;
-  tasks.take(100, 1, batch);
+  tasks.take(0, 100, 1, batch);
   for (partition_index p = 0; p < 100; ++p) tasks.requeue(p, false);
   for (int round = 0; round < 1000; ++round) {
-    ASSERT_EQ(tasks.take(10, 1, batch), 10u);
+    ASSERT_EQ(tasks.take(0, 10, 1, batch), 10u);
     const auto taken = batch.partitions;
     for (const auto p : taken) tasks.requeue(p, false);
     ASSERT_EQ(tasks.pending(), 100u);
   }
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, tasks_wait_in_their_lane) {
+  task_set tasks{4};
+  task_batch batch;
+  tasks.take(0, 3, 1, batch);
+  tasks.move_to(2, 1); // while it runs
+  tasks.requeue(0, false);
+  tasks.requeue(1, false);
+  tasks.requeue(2, false);
+  EXPECT_EQ(tasks.pending(), 4u);
+  EXPECT_EQ(tasks.pending(0), 3u) << "two that wait again and a fresh one";
+  EXPECT_EQ(tasks.pending(2), 1u);
+  EXPECT_EQ(tasks.pending(1), 0u);
+  tasks.move_to(2, 0); // while it waits
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  EXPECT_EQ(tasks.take(1, 9, 1, batch), 0u);
+  ASSERT_EQ(tasks.take(2, 9, 1, batch), 2u);
+  EXPECT_THAT(batch.partitions, ElementsAre(1, 0)) << "first in, first out";
+  EXPECT_THAT(batch.attempts, ElementsAre(1, 1));
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  tasks.requeue(1, false);
+  EXPECT_EQ(tasks.pending(2), 1u) << "it keeps its lane";
+  tasks.move_to(0, 1);
+  EXPECT_EQ(tasks.pending(0), 3u);
   EXPECT_EQ(tasks.fault(), std::nullopt);
 }
 
