@@ -149,7 +149,7 @@ static void read(const pb::TaskFailed& in, events::task_failed& out, const place
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.executor.value = in.executor();
   out.status = at.enumerator("status", in.status(), task_status::lost);
-  out.cause = at.enumerator("cause", in.cause(), failure_cause::time_limit);
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::suspected);
   out.message = at.text("message", in.message());
 }
 

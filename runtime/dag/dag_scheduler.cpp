@@ -149,76 +149,6 @@ void dag_scheduler::drain(executor_index e) {
   scarce_due_ = true;
 }
 
-void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
-                                     time_point now, effects::list& out, const executor_exit& exit) {
-  const auto e = pool_.find(id);
-  if (e == no_executor || pool_[e].info.epoch != epoch) {
-    ++stale_;
-    return;
-  }
-  out.push_back(effects::publish{events::executor_removed{id, cause, lost, exit}});
-  std::set<job_id> hit;
-  std::vector<std::pair<job_id, error>> failed;
-  for (const auto lease_number : pool_[e].leases) {
-    auto& lease = *pool_.find_lease(lease_number);
-    stop_serving(lease);
-    // What ran when the executor died may have killed it; what only waited in its queue has not.
-    bool front = true;
-    for (const auto& run : lease.runs) {
-      auto* stage = find_stage(run.stage);
-      const auto attempt = run.attempt;
-      for (auto p = run.first; p < run.first + run.count; ++p) {
-        const bool first = std::exchange(front, false);
-        if (!stage || !stage->tasks.is_current(p, attempt, e)) continue;
-        auto& job = *find_job(stage->job);
-        hit.insert(job.id);
-        const bool late = pool_[e].guilty.contains({run.stage, p, attempt});
-        const bool blame =
-            stage->state != stage_state::complete && ((lost && first) || late || attempt >= task_set::free_attempts);
-        const auto failures = stage->tasks.requeue(p, blame);
-        if (blame) {
-          ++stage->failures;
-          const auto why = late                                     ? failure_cause::time_limit
-                           : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
-                                                                    : failure_cause::lost;
-          out.push_back(
-              effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
-          if (failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
-            failed.emplace_back(
-                job.id,
-                make_error(ec::task_failed, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
-                                                "), partition " + std::to_string(p) + ", attempt " +
-                                                std::to_string(attempt) + ": its executor " + std::to_string(id.value) +
-                                                " on " + pool_[e].info.host + " was lost (" + cause +
-                                                ") while it ran; that was failure " + std::to_string(failures) +
-                                                " of " + std::to_string(job.spec->max_task_failures) + " allowed"));
-        }
-      }
-    }
-  }
-  const auto kept = std::move(pool_[e].kept);
-  for (const auto& [stage_number, partitions] : kept) {
-    auto* stage = find_stage(stage_number);
-    if (!stage) continue;
-    auto& job = *find_job(stage->job);
-    hit.insert(job.id);
-    for (const auto p : partitions)
-      if (stage->tasks.status_of(p) == task_set::status::done && stage->tasks.executor_of(p) == e)
-        lose_output(*stage, p, out);
-  }
-  idle_.erase(id);
-  drop_claims(e);
-  pool_.remove(e);
-  scarce_due_ = true;
-  std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
-  std::erase(dirty_, e);
-  for (auto& [job, why] : failed)
-    if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);
-  for (const auto job : hit)
-    if (auto* j = find_job(job); j && !j->finished()) settle(*j, now, out);
-  schedule(now, out);
-}
-
 /// Brings every stage of the job to the state that its inputs and its own tasks imply: needed stages whose inputs exist
 /// run, others wait. Called whenever a stage completed or lost something.
 void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
@@ -290,6 +220,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     count_asks(stage, false);
     held_back_.erase(stage.id);
     deadlines_.erase(stage.id);
+    suspects_.forget(stage.id);
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
     stage.ended = now;

@@ -20,6 +20,7 @@
 #include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/scheduling/effects.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/runtime/scheduling/suspect_book.hpp>
 #include <troupe/runtime/time.hpp>
 
 namespace troupe {
@@ -176,6 +177,11 @@ private:
   void hold_back(stage_run& stage, time_point now);
   bool resubmit(time_point now, effects::list& out);
 
+  // executor_loss.cpp: what ran on executors that are gone
+  task_lane& open_lane(stage_run& stage, lane_number number);
+  void change_lane(stage_run& stage, partition_index partition, lane_number number, time_point now);
+  void convict(stage_task task, time_point now);
+
   // cancellation.cpp: what is ended on request, what takes too long, and what does not end
   bool fail_overdue_stages(time_point now, effects::list& out);
   void on_overdue(executor_index e, const overdue_attempt& a, time_point now, effects::list& out);
@@ -263,6 +269,7 @@ private:
   std::vector<lease_id> refill_;                ///< leases with news in this event
   std::vector<executor_index> dirty_;           ///< executors with orders in this event
   std::set<executor_id> idle_;                  ///< without a lease
+  suspect_book suspects_;                       ///< tasks of unfinished stages, any of which may have ended an executor
   std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;
   bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom

@@ -134,6 +134,10 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, const lease_recor
     return false;
   }
   stage.tasks.succeed(p);
+  if (const auto lane = stage.tasks.lane_of(p); is_alone(lane)) {
+    suspects_.acquit({stage.id, p});
+    stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
+  }
   stage.placed(p, lease, executor.info);
   if (entry->tag == result_tag::map_output) {
     executor.kept[stage.id].push_back(p);

@@ -164,7 +164,8 @@ bool dag_scheduler::is_idle() const {
   for (const auto& [id, e] : pool_.all())
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
-         unsatisfied_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() && pool_.lease_count() == 0;
+         unsatisfied_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() && suspects_.empty() &&
+         pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {

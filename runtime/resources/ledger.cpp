@@ -21,6 +21,8 @@ tenancy tenancy_of(const resource_profile& profile, profile_id id) {
   return {id, profile.max_tasks_per_executor, profile.exclusive};
 }
 
+/// Nothing else runs on its executor, not even a task of the same profile.
+bool is_alone(const tenancy& t) { return t.exclusive && t.most == 1; }
 bool is_bounded(const tenancy& t) { return t.most > 0 || t.exclusive; }
 
 std::string name_of(std::string_view resource, std::string_view address) {
@@ -110,6 +112,8 @@ std::int64_t ledger::tasks_beside(const tenancy& t) const noexcept {
 }
 
 std::int64_t ledger::places_for(const tenancy& t) const noexcept {
+  // One that is alone may be of a profile whose other tasks are not.
+  if (alone_ || (is_alone(t) && held_ > 0)) return 0;
   const auto own = tasks_beside(t);
   if (t.exclusive && held_ > own) return 0;
   if (exclusive_ > 0 && !(t.exclusive && own > 0)) return 0;
@@ -174,6 +178,7 @@ result<void> ledger::acquire(const allotment& a) {
   ++held_;
   if (is_bounded(a.beside)) ++bounded_[a.beside.profile];
   if (a.beside.exclusive) ++exclusive_;
+  alone_ = is_alone(a.beside);
   free_cpus_.units -= a.cpus.units;
   for (const auto& [resource, shares] : a.resources)
     for (const auto& entry : shares) find(resource, entry.address)->free.units -= entry.amount.units;
@@ -189,6 +194,7 @@ result<void> ledger::release(const allotment& a) {
   --held_;
   if (is_bounded(a.beside) && --own->second == 0) bounded_.erase(own);
   if (a.beside.exclusive) --exclusive_;
+  if (is_alone(a.beside)) alone_ = false;
   free_cpus_.units += a.cpus.units;
   for (const auto& [resource, shares] : a.resources)
     for (const auto& entry : shares) find(resource, entry.address)->free.units += entry.amount.units;

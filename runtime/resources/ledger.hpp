@@ -112,6 +112,7 @@ private:
   std::map<profile_id, std::int64_t> bounded_; ///< tasks that run, of each profile that sets a bound
   std::int64_t held_ = 0;                      ///< allotments
   std::int64_t exclusive_ = 0;                 ///< of an exclusive profile
+  bool alone_ = false;                         ///< the only one there is must stay so
 };
 
 /// True when `a` holds exactly what one task of `profile` takes, address by address, under its bounds.

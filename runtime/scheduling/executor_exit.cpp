@@ -1,6 +1,7 @@
 #include <troupe/runtime/scheduling/executor_exit.hpp>
 
-#include <string.h>
+#include <csignal>
+#include <cstring>
 
 #include <troupe/runtime/resources/amount.hpp>
 
@@ -15,6 +16,28 @@ std::string for_people(std::uint64_t bytes) {
 }
 
 } // namespace
+
+bool is_own_doing(const executor_exit& exit) noexcept {
+  switch (exit.cause) {
+  case exit_cause::unknown: return false;
+  case exit_cause::exit_code:
+  case exit_cause::memory_limit:
+  case exit_cause::no_memory: return true;
+  case exit_cause::signal: break;
+  }
+  switch (exit.signal) {
+  case SIGSEGV:
+  case SIGBUS:
+  case SIGILL:
+  case SIGFPE:
+  case SIGABRT:
+  case SIGSYS:
+  case SIGTRAP:
+  case SIGXFSZ:
+  case SIGXCPU: return true;
+  default: return false;
+  }
+}
 
 std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);

@@ -26,6 +26,10 @@ struct executor_exit {
   bool operator==(const executor_exit&) const = default;
 };
 
+/// Whether what ran in the process may have ended it: it crashed, left by itself, or was out of memory. Not where it
+/// was killed from outside, or nobody knows.
+bool is_own_doing(const executor_exit& exit) noexcept;
+
 /// `signal 9 (SIGKILL)`.
 std::string signal_text(int signal);
 

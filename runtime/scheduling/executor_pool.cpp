@@ -57,7 +57,7 @@ bool lease_record::remove(stage_id stage, partition_index partition, attempt_num
 
 demand_index executor_pool::intern(demand d) {
   const auto [it, added] =
-      demand_numbers_.try_emplace({d.profile, d.build_id}, static_cast<demand_index>(demands_.size()));
+      demand_numbers_.try_emplace({d.profile, d.build_id, d.alone}, static_cast<demand_index>(demands_.size()));
   if (added) {
     demands_.push_back({std::move(d), {}, {}, {}, {}, {}});
     for (const auto& [id, e] : by_id_) {

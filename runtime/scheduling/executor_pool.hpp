@@ -36,6 +36,7 @@ struct demand {
   std::shared_ptr<const resource_profile> content; ///< complete; its task half alone where `any_executor`
   std::string build_id;
   bool any_executor = false; ///< `exact`: whatever an executor was started for (see `resolved_profile`)
+  bool alone = false;        ///< nothing else runs there meanwhile; `content` says so too
 };
 
 /// Consecutive partitions of one stage that were handed out under one lease and have not ended.
@@ -203,7 +204,7 @@ private:
   profile_matching matching_;
   placement_policy policy_;
   std::vector<demand_record> demands_;
-  std::map<std::tuple<profile_id, std::string>, demand_index> demand_numbers_;
+  std::map<std::tuple<profile_id, std::string, bool>, demand_index> demand_numbers_;
   std::vector<std::unique_ptr<executor_record>> executors_;
   std::vector<executor_index> vacant_;
   std::map<executor_id, executor_index> by_id_;

@@ -34,6 +34,7 @@ enum class failure_cause : std::uint8_t {
   memory_limit = 3, ///< it took more memory than it may
   lost = 4,         ///< its process went away under it
   time_limit = 5,   ///< it ran for longer than it may
+  suspected = 6,    ///< its process crashed or ran out of memory while others ran there too: nobody is blamed yet
 };
 std::string_view to_string(failure_cause cause) noexcept;
 

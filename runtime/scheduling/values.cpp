@@ -75,6 +75,7 @@ std::string_view to_string(failure_cause cause) noexcept {
   case failure_cause::memory_limit: return "memory-limit";
   case failure_cause::lost: return "lost";
   case failure_cause::time_limit: return "time-limit";
+  case failure_cause::suspected: return "suspected";
   }
   return "unknown";
 }

@@ -353,11 +353,13 @@ void simulator::lose(executor_id e, bool lost) {
     launches_.at(info.request).gone = true;
     hosts_.free(info.request);
   }
+  executor_exit exit;
+  if (lost && dice_.once_in(2)) exit.cause = dice_.once_in(2) ? exit_cause::memory_limit : exit_cause::exit_code;
   // It is dead at once; the driver hears of it later.
   at(lost ? latency() + duration{static_cast<std::int64_t>(dice_.below(2'000'000'000))} : latency(),
      "executor " + std::to_string(e.value) + (lost ? " is declared lost" : " has left"), [=, this] {
        effects::list out;
-       scheduler_.on_executor_gone(e, members_.at(e)->self.info().epoch, "it died", lost, now_, out);
+       scheduler_.on_executor_gone(e, members_.at(e)->self.info().epoch, "it died", lost, now_, out, exit);
        dispatch(out);
      });
 }

@@ -70,11 +70,11 @@ void scheduler_harness::lose_connection(executor_id e) {
   carry_out(out);
 }
 
-void scheduler_harness::lose(executor_id e, const std::string& cause, bool lost) {
+void scheduler_harness::lose(executor_id e, const std::string& cause, bool lost, const executor_exit& exit) {
   const auto epoch = executor(e).info().epoch;
   executors_.erase(e);
   effects::list out;
-  scheduler.on_executor_gone(e, epoch, cause, lost, now, out);
+  scheduler.on_executor_gone(e, epoch, cause, lost, now, out, exit);
   carry_out(out);
 }
 

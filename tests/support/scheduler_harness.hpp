@@ -35,7 +35,8 @@ public:
   executor_id add(const executor_builder& what);
   /// Its connection is closed; `lose` follows.
   void lose_connection(executor_id e);
-  void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true);
+  void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true,
+            const executor_exit& exit = {});
   void cancel(job_id job);
   result<void> cancel_stage(job_id job, std::uint32_t index);
   result<std::vector<job_id>> cancel_group(const std::string& group);

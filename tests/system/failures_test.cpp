@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using sums = std::map<std::int64_t, std::int64_t>;
 
 /// Two executors of one slot each, so that four tasks of a stage cannot all run at once.
@@ -133,6 +134,36 @@ TEST(crashing_tasks, fail_their_job_after_their_attempts_and_nothing_else) {
                 AllOf(HasSubstr("bad memory"), HasSubstr("partition 1"), HasSubstr("executor "), HasSubstr("lost")));
   }
   EXPECT_EQ(session.range(0, 100, 4).count(), 100u) << "the cluster lives on";
+  cluster.await_idle();
+  cluster.check_clean();
+}
+
+/// Partition 1 ends its process twice, the first time when all three are there.
+std::string crash_twice(task_context& context, std::string_view directory, std::string_view) {
+  arrive(std::string{directory}, context.attempt == 0 ? "together" : "again");
+  if (context.partition == 1 && context.attempt < 2) {
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+  }
+  if (context.attempt == 0) arrive(std::string{directory}, "never"); // there when it dies
+  return "alive";
+}
+
+TEST(crashing_tasks, that_ran_beside_others_run_alone_until_the_guilty_one_is_found) {
+  const rendezvous meeting;
+  // Were the first crash everybody's failure, the second one would be too much.
+  test_cluster cluster{
+      {.master = "local-cluster[1,3,3g]", .conf = {"troupe.executor.cores=3", "troupe.task.max-failures=2"}}};
+  auto session = cluster.make_session();
+  job j{"crashing"};
+  const auto stage = j.stage("bad memory").run(task<"system-crash-twice", crash_twice>, meeting.directory()).tasks(3);
+  background<std::vector<std::string>> running{cluster, [&] { return session.run(j, stage); }};
+  meeting.await("together", 3);
+  meeting.open("together");
+  meeting.await("again");
+  EXPECT_THAT(meeting.arrivals("again"), SizeIs(1)) << "alone, although there is room for three";
+  meeting.open("again");
+  EXPECT_THAT(running.get(), SizeIs(3));
   cluster.await_idle();
   cluster.check_clean();
 }

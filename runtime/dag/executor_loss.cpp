@@ -1,0 +1,131 @@
+// Executors that are gone: what ran there, who may have ended them, and how it is tried again.
+
+#include <algorithm>
+#include <utility>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+/// The lane of this number, which comes into being when a task first needs it.
+task_lane& dag_scheduler::open_lane(stage_run& stage, lane_number number) {
+  const auto [it, is_new] = stage.lanes.try_emplace(number);
+  auto& lane = it->second;
+  if (!is_new) return lane;
+  lane.stage = &stage;
+  lane.number = number;
+  for (const auto d : stage.demands()) {
+    auto what = pool_.demand_of(d);
+    if (is_alone(number)) {
+      auto content = *what.content;
+      content.max_tasks_per_executor = 1;
+      content.exclusive = true;
+      what.content = std::make_shared<const resource_profile>(std::move(content));
+      what.alone = true;
+    }
+    lane.demands.push_back(pool_.intern(std::move(what)));
+  }
+  return lane;
+}
+
+/// From now on the task runs under the conditions of that lane.
+void dag_scheduler::change_lane(stage_run& stage, partition_index partition, lane_number number, time_point now) {
+  const auto before = stage.lanes.find(stage.tasks.lane_of(partition));
+  open_lane(stage, number);
+  stage.tasks.move_to(number, partition);
+  if (before->second.pending() == 0) unready(before->second);
+  if (stage.state == stage_state::running) make_ready(stage, now);
+}
+
+/// A task that ran alone has ended its executor. Whoever was accused with it is free again.
+void dag_scheduler::convict(stage_task task, time_point now) {
+  for (const auto& cleared : suspects_.convict(task)) {
+    auto& stage = *find_stage(cleared.stage);
+    change_lane(stage, cleared.partition, lane_of(escalations_of(stage.tasks.lane_of(cleared.partition)), false), now);
+  }
+}
+
+void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
+                                     time_point now, effects::list& out, const executor_exit& exit) {
+  const auto e = pool_.find(id);
+  if (e == no_executor || pool_[e].info.epoch != epoch) {
+    ++stale_;
+    return;
+  }
+  out.push_back(effects::publish{events::executor_removed{id, cause, lost, exit}});
+  std::set<job_id> hit;
+  std::vector<std::pair<job_id, error>> failed;
+  const auto running = std::count_if(pool_[e].leases.begin(), pool_[e].leases.end(),
+                                     [&](lease_id lease) { return pool_.find_lease(lease)->in_flight > 0; });
+  const bool crashed = lost && is_own_doing(exit);
+  std::vector<stage_task> accused;
+  std::optional<stage_task> guilty;
+  for (const auto lease_number : pool_[e].leases) {
+    auto& lease = *pool_.find_lease(lease_number);
+    stop_serving(lease);
+    // What ran when the executor died may have killed it; what only waited in its queue has not.
+    bool front = true;
+    for (const auto& run : lease.runs) {
+      auto* stage = find_stage(run.stage);
+      const auto attempt = run.attempt;
+      for (auto p = run.first; p < run.first + run.count; ++p) {
+        const bool first = std::exchange(front, false);
+        if (!stage || !stage->tasks.is_current(p, attempt, e)) continue;
+        auto& job = *find_job(stage->job);
+        hit.insert(job.id);
+        const bool needed = stage->state != stage_state::complete;
+        const bool late = pool_[e].guilty.contains({run.stage, p, attempt});
+        const bool suspect = needed && first && crashed && running > 1;
+        const bool blame = needed && ((lost && first && !suspect) || late || attempt >= task_set::free_attempts);
+        if (suspect) accused.push_back({run.stage, p});
+        if (blame && first && crashed) guilty = {run.stage, p};
+        const auto failures = stage->tasks.requeue(p, blame);
+        if (!blame && !suspect) continue;
+        ++stage->failures;
+        const auto why = suspect                                  ? failure_cause::suspected
+                         : late                                   ? failure_cause::time_limit
+                         : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
+                                                                  : failure_cause::lost;
+        out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
+        if (blame && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
+          failed.emplace_back(
+              job.id, make_error(ec::task_failed,
+                                 "stage " + std::to_string(stage->index) + " (" + stage->spec->name + "), partition " +
+                                     std::to_string(p) + ", attempt " + std::to_string(attempt) + ": its executor " +
+                                     std::to_string(id.value) + " on " + pool_[e].info.host + " was lost (" + cause +
+                                     ") while it ran; that was failure " + std::to_string(failures) + " of " +
+                                     std::to_string(job.spec->max_task_failures) + " allowed"));
+      }
+    }
+  }
+  const auto kept = std::move(pool_[e].kept);
+  for (const auto& [stage_number, partitions] : kept) {
+    auto* stage = find_stage(stage_number);
+    if (!stage) continue;
+    auto& job = *find_job(stage->job);
+    hit.insert(job.id);
+    for (const auto p : partitions)
+      if (stage->tasks.status_of(p) == task_set::status::done && stage->tasks.executor_of(p) == e)
+        lose_output(*stage, p, out);
+  }
+  idle_.erase(id);
+  drop_claims(e);
+  pool_.remove(e);
+  scarce_due_ = true;
+  std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
+  std::erase(dirty_, e);
+  if (guilty) convict(*guilty, now);
+  for (const auto& task : accused) {
+    auto& stage = *find_stage(task.stage);
+    suspects_.acquit(task); // of what it was accused of before
+    change_lane(stage, task.partition, lane_of(escalations_of(stage.tasks.lane_of(task.partition)), true), now);
+  }
+  suspects_.accuse(accused);
+  for (auto& [job, why] : failed)
+    if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);
+  for (const auto job : hit)
+    if (auto* j = find_job(job); j && !j->finished()) settle(*j, now, out);
+  schedule(now, out);
+}
+
+} // namespace troupe
