@@ -86,6 +86,7 @@ void write(const resource_profile& in, pb::ResourceProfile& out, const place& at
   }
   out.set_max_tasks_per_executor(at.amount("max_tasks_per_executor", in.max_tasks_per_executor));
   out.set_exclusive(in.exclusive);
+  out.set_memory_ceiling(at.amount("memory_ceiling", in.memory_ceiling));
   out.set_build(in.build);
   write_list(in.alternatives, *out.mutable_alternatives(), at, "alternatives");
 }
@@ -108,6 +109,7 @@ void read(const pb::ResourceProfile& in, resource_profile& out, const place& at)
   }
   out.max_tasks_per_executor = at.amount("max_tasks_per_executor", in.max_tasks_per_executor());
   out.exclusive = in.exclusive();
+  out.memory_ceiling = at.amount("memory_ceiling", in.memory_ceiling());
   out.build = in.build();
   for (const auto& alternative : in.alternatives())
     if (alternative.alternatives_size() > 0) return at.fail("alternatives", "have alternatives themselves");
@@ -189,6 +191,7 @@ void write(const resolved_profile& in, pb::ResolvedProfile& out, const place& at
   out.set_shape(in.shape.value);
   write(in.content, *out.mutable_content(), place{at, "content"});
   write_list(in.alternatives, *out.mutable_alternatives(), at, "alternatives");
+  write_list(in.escalations, *out.mutable_escalations(), at, "escalations");
   out.set_any_executor(in.any_executor);
 }
 
@@ -198,7 +201,12 @@ void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at)
   read(in.content(), out.content, place{at, "content"});
   for (const auto& alternative : in.alternatives())
     if (alternative.alternatives_size() > 0) return at.fail("alternatives", "have alternatives themselves");
+  // Neither of these can be nested without end.
+  for (const auto& more : in.escalations())
+    if (more.alternatives_size() > 0 || more.escalations_size() > 0)
+      return at.fail("escalations", "have alternatives or escalations themselves");
   read_list(in.alternatives(), out.alternatives, at, "alternatives");
+  read_list(in.escalations(), out.escalations, at, "escalations");
   out.any_executor = in.any_executor();
 }
 

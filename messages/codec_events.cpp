@@ -170,6 +170,19 @@ static void read(const pb::AttemptOverdue& in, events::attempt_overdue& out, con
   out.message = at.text("message", in.message());
 }
 
+static void write(const events::task_escalated& in, pb::EventRecord& record, const place&) {
+  auto& out = *record.mutable_task_escalated();
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_executor(in.executor.value);
+  out.set_profile(in.profile.value);
+}
+
+static void read(const pb::TaskEscalated& in, events::task_escalated& out, const place&) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.executor.value = in.executor();
+  out.profile.value = in.profile();
+}
+
 static void write(const events::executor_requested& in, pb::EventRecord& record, const place& at) {
   auto& out = *record.mutable_executor_requested();
   out.set_request(in.request.value);
@@ -255,6 +268,7 @@ static void read(const pb::EventRecord& in, events::record& out, const place& at
   case pb::EventRecord::kExecutorRemoved: return read_content<executor_removed>(in.executor_removed(), to, at);
   case pb::EventRecord::kMapOutputLost: return read_content<map_output_lost>(in.map_output_lost(), to, at);
   case pb::EventRecord::kAttemptOverdue: return read_content<attempt_overdue>(in.attempt_overdue(), to, at);
+  case pb::EventRecord::kTaskEscalated: return read_content<task_escalated>(in.task_escalated(), to, at);
   case pb::EventRecord::CONTENT_NOT_SET: break;
   }
   at.fail("content", "is missing");

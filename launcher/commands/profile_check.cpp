@@ -6,6 +6,7 @@
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/config/profile_yaml.hpp>
+#include <troupe/runtime/resources/escalation.hpp>
 #include <troupe/runtime/resources/exact_rules.hpp>
 #include <troupe/runtime/resources/profile_notes.hpp>
 #include <troupe/runtime/resources/profile_registry.hpp>
@@ -20,7 +21,8 @@ struct checked_choice {
   std::vector<std::string> idle_texts;
   std::vector<idle_amount> idle; ///< not under `exact`, which has texts of its own
   std::vector<std::string> suspicions;
-  std::string advice; ///< what to change so that less stays idle; "" when nothing does
+  std::vector<std::string> retries; ///< memory of its tasks each time they are tried again for want of it
+  std::string advice;               ///< what to change so that less stays idle; "" when nothing does
 };
 
 struct checked_profile {
@@ -43,9 +45,13 @@ std::string advise(const checked_choice& p) {
          ": let the executor have less of " + resources + ", or the task take more of it, or less of " + limit;
 }
 
-checked_choice look_at(const registered_profile& profile, const profile_rules& rules) {
+checked_choice look_at(const profile_registration& registered, const profile_registry& registry,
+                       const profile_rules& rules) {
+  const auto& profile = *registry.find(registered.profile);
   checked_choice out;
   out.content = profile.content;
+  for (const auto& more : registered.escalations)
+    out.retries.push_back(memory_to_string(escalating_memory(more.content)));
   out.suspicions = suspicions_about(profile.written);
   if (rules.is_exact()) {
     const auto limit = exact::limit_of(profile.content, rules);
@@ -68,9 +74,8 @@ result<checked_profile> check(const named_profile& named, profile_registry& regi
   const auto registered = registry.register_profile(named.content);
   if (!registered)
     return make_error(registered.error().code, "profile " + named.name + ": " + registered.error().message);
-  checked_profile out{named.name, look_at(*registry.find(registered->profile), rules), {}};
-  for (const auto& other : registered->alternatives)
-    out.alternatives.push_back(look_at(*registry.find(other.profile), rules));
+  checked_profile out{named.name, look_at(*registered, registry, rules), {}};
+  for (const auto& other : registered->alternatives) out.alternatives.push_back(look_at(other, registry, rules));
   return out;
 }
 
@@ -80,6 +85,7 @@ nlohmann::ordered_json report_of(const checked_choice& p) {
   out["idle"] = nlohmann::ordered_json::array();
   for (const auto& i : p.idle)
     out["idle"].push_back({{"resource", i.resource}, {"total", to_string(i, i.total)}, {"idle", to_string(i, i.idle)}});
+  out["retried-with"] = p.retries;
   out["warnings"] = p.suspicions;
   if (p.idle.empty())
     for (const auto& text : p.idle_texts) out["warnings"].push_back(text);
@@ -101,6 +107,11 @@ void print(const std::string& name, const checked_choice& p, const std::string& 
   line(std::to_string(p.slots.slots) + (p.slots.slots == 1 ? " slot" : " slots") + " per executor, limited by " +
        p.slots.limiting_resource);
   for (const auto& text : p.idle_texts) line(text);
+  if (!p.retries.empty()) {
+    std::string sizes;
+    for (const auto& size : p.retries) sizes += (sizes.empty() ? "" : ", then ") + size;
+    line("a task that runs out of memory is tried again with " + sizes);
+  }
   for (const auto& text : p.suspicions) line("warning: " + text);
   if (!p.advice.empty()) line("advice: " + p.advice);
 }

@@ -115,6 +115,14 @@ resource_profile_builder& resource_profile_builder::exclusive() {
   return *this;
 }
 
+resource_profile_builder& resource_profile_builder::memory_ceiling(std::string_view size) {
+  if (const auto bytes = parse_memory(size))
+    memory_ceiling_ = *bytes;
+  else
+    errors_.push_back(broken("memory_ceiling: " + bytes.error().message));
+  return *this;
+}
+
 resource_profile_builder& resource_profile_builder::or_else(resource_profile alternative) {
   alternatives_.push_back(std::move(alternative));
   return *this;
@@ -122,7 +130,7 @@ resource_profile_builder& resource_profile_builder::or_else(resource_profile alt
 
 result<resource_profile> resource_profile_builder::try_build() const {
   if (!errors_.empty()) return errors_.front();
-  resource_profile profile{executor_, task_, max_tasks_per_executor_, exclusive_, alternatives_, 0};
+  resource_profile profile{executor_, task_, max_tasks_per_executor_, exclusive_, memory_ceiling_, alternatives_, 0};
   if (auto ok = validate(profile); !ok) return ok.error();
   profile.build = next_profile_build();
   return profile;

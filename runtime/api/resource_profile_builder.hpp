@@ -72,6 +72,9 @@ public:
   resource_profile_builder& max_tasks_per_executor(std::int64_t count);
   /// An executor that runs tasks of the profile runs none of another one meanwhile.
   resource_profile_builder& exclusive();
+  /// A task that runs out of memory is tried again with twice as much, up to `size` ("16g"), without a failure being
+  /// counted: of its task's memory where it takes some, else of its executor's.
+  resource_profile_builder& memory_ceiling(std::string_view size);
   /// Where what was required is not to be had, tasks may run as `alternative` ("1 gpu, else 16 cpus"). May be called
   /// several times, in order of preference.
   resource_profile_builder& or_else(resource_profile alternative);
@@ -89,6 +92,7 @@ public:
 private:
   std::map<std::string, executor_request> executor_;
   std::map<std::string, share> task_;
+  std::int64_t memory_ceiling_ = 0;
   std::vector<resource_profile> alternatives_;
   std::int64_t max_tasks_per_executor_ = 0;
   bool exclusive_ = false;

@@ -11,6 +11,7 @@
 
 #include <troupe/runtime/config/yaml_document.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/time.hpp>
 
 namespace troupe {
 

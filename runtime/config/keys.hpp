@@ -44,6 +44,7 @@ inline constexpr share_key task_cpus{"troupe.task.cpus"};
 inline constexpr time_key stage_timeout{"troupe.stage.timeout"};
 inline constexpr time_key task_timeout{"troupe.task.timeout"};
 inline constexpr memory_key task_memory{"troupe.task.memory"};
+inline constexpr memory_key task_memory_ceiling{"troupe.task.memory-ceiling"};
 inline constexpr pattern_key<share> task_resource_amount{"troupe.task.resource.<name>.amount"};
 inline constexpr count_key task_max_failures{"troupe.task.max-failures"};
 inline constexpr count_key task_max_processes{"troupe.task.max-processes"};

@@ -137,6 +137,7 @@ result<resource_profile> default_profile(const settings& s, const profile_rules&
   out.task[std::string{resource_names::cpus}] = s.get(keys::task_cpus);
   if (const auto memory = s.get(keys::task_memory); memory > 0)
     out.task[std::string{resource_names::memory}] = share::whole(memory);
+  out.memory_ceiling = s.get(keys::task_memory_ceiling);
   for (const auto& [name, amount] : s.get(keys::task_resource_amount)) {
     const auto key_name = "troupe.task.resource." + name + ".amount";
     if (auto hint = builtin_resource_hint(name); !hint.empty()) return fault(s, key_name, hint);

@@ -31,8 +31,9 @@ public:
   profile_reader(std::string_view file, std::string_view directory) : file_(file), directory_(directory) {}
 
   result<resource_profile> read(const yaml_node& node, const std::string& what) {
-    if (auto ok = check_fields(file_, node, what,
-                               {"executor", "task", "max-tasks-per-executor", "exclusive", "alternatives"});
+    if (auto ok =
+            check_fields(file_, node, what,
+                         {"executor", "task", "max-tasks-per-executor", "exclusive", "memory-ceiling", "alternatives"});
         !ok)
       return ok.error();
     if (const auto* executor = node.find("executor")) {
@@ -41,7 +42,7 @@ public:
     if (const auto* task = node.find("task")) {
       if (auto ok = read_task(*task, what + ": task"); !ok) return ok.error();
     }
-    if (auto ok = read_tenancy(node, what); !ok) return ok.error();
+    if (auto ok = read_terms(node, what); !ok) return ok.error();
     if (out_ == resource_profile{})
       return yaml_error(file_, node.line, what + " asks for nothing; remove it and use the profile default");
     if (auto valid = validate(out_); !valid) return yaml_error(file_, node.line, what + ": " + valid.error().message);
@@ -50,7 +51,7 @@ public:
   }
 
 private:
-  result<void> read_tenancy(const yaml_node& node, const std::string& what) {
+  result<void> read_terms(const yaml_node& node, const std::string& what) {
     if (const auto* most = node.find("max-tasks-per-executor")) {
       const auto count =
           read_setting(file_, *most, what + ": max-tasks-per-executor", schema_entry(keys::executor_cores.name));
@@ -62,6 +63,12 @@ private:
           read_setting(file_, *exclusive, what + ": exclusive", schema_entry(keys::dynamic_allocation_enabled.name));
       if (!yes) return yes.error();
       out_.exclusive = std::get<bool>(*yes);
+    }
+    if (const auto* ceiling = node.find("memory-ceiling")) {
+      const auto size =
+          read_setting(file_, *ceiling, what + ": memory-ceiling", schema_entry(keys::task_memory_ceiling.name));
+      if (!size) return size.error();
+      out_.memory_ceiling = std::get<std::int64_t>(*size);
     }
     return {};
   }

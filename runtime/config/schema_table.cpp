@@ -234,6 +234,10 @@ constexpr setting_schema entries[] = {
     memory(keys::task_memory, "0", 0, all,
            "Memory of its executor that one task of the default profile takes: so many run there at once as have room, "
            "and a command that takes more is ended; 0: nothing is counted."),
+    memory(keys::task_memory_ceiling, "0", 0, all,
+           "A task that ran out of memory is tried again with twice as much, up to this size, without a failure being "
+           "counted: of its task's memory where it takes some, else of its executor's. For profiles that do not say it "
+           "themselves; 0: with as much as before."),
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),

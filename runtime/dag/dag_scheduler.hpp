@@ -181,6 +181,7 @@ private:
   task_lane& open_lane(stage_run& stage, lane_number number);
   void change_lane(stage_run& stage, partition_index partition, lane_number number, time_point now);
   void convict(stage_task task, time_point now);
+  bool escalate(stage_run& stage, partition_index partition, executor_id where, time_point now, effects::list& out);
 
   // cancellation.cpp: what is ended on request, what takes too long, and what does not end
   bool fail_overdue_stages(time_point now, effects::list& out);

@@ -14,7 +14,9 @@ task_lane& dag_scheduler::open_lane(stage_run& stage, lane_number number) {
   if (!is_new) return lane;
   lane.stage = &stage;
   lane.number = number;
-  for (const auto d : stage.demands()) {
+  const auto step = escalations_of(number);
+  const auto demands = step == 0 ? stage.demands() : demands_of(stage.escalations[step - 1], *stage.spec);
+  for (const auto d : demands) {
     auto what = pool_.demand_of(d);
     if (is_alone(number)) {
       auto content = *what.content;
@@ -35,6 +37,18 @@ void dag_scheduler::change_lane(stage_run& stage, partition_index partition, lan
   stage.tasks.move_to(number, partition);
   if (before->second.pending() == 0) unready(before->second);
   if (stage.state == stage_state::running) make_ready(stage, now);
+}
+
+/// The task has run out of memory: it has more from now on, if there is a step left. @returns whether there was.
+bool dag_scheduler::escalate(stage_run& stage, partition_index partition, executor_id where, time_point now,
+                             effects::list& out) {
+  const auto step = escalations_of(stage.tasks.lane_of(partition));
+  if (step >= stage.escalations.size()) return false;
+  suspects_.acquit({stage.id, partition});
+  change_lane(stage, partition, lane_of(step + 1, false), now);
+  out.push_back(effects::publish{events::task_escalated{stage.id, partition, stage.tasks.attempt_of(partition), where,
+                                                        stage.escalations[step].profile}});
+  return true;
 }
 
 /// A task that ran alone has ended its executor. Whoever was accused with it is free again.
@@ -59,7 +73,6 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                                      [&](lease_id lease) { return pool_.find_lease(lease)->in_flight > 0; });
   const bool crashed = lost && is_own_doing(exit);
   std::vector<stage_task> accused;
-  std::optional<stage_task> guilty;
   for (const auto lease_number : pool_[e].leases) {
     auto& lease = *pool_.find_lease(lease_number);
     stop_serving(lease);
@@ -78,8 +91,10 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         const bool suspect = needed && first && crashed && running > 1;
         const bool blame = needed && ((lost && first && !suspect) || late || attempt >= task_set::free_attempts);
         if (suspect) accused.push_back({run.stage, p});
-        if (blame && first && crashed) guilty = {run.stage, p};
-        const auto failures = stage->tasks.requeue(p, blame);
+        if (blame && first && crashed) convict({run.stage, p}, now);
+        const bool has_more =
+            blame && first && crashed && exit.cause == exit_cause::memory_limit && escalate(*stage, p, id, now, out);
+        const auto failures = stage->tasks.requeue(p, blame && !has_more);
         if (!blame && !suspect) continue;
         ++stage->failures;
         const auto why = suspect                                  ? failure_cause::suspected
@@ -87,7 +102,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                          : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
                                                                   : failure_cause::lost;
         out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
-        if (blame && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
+        if (blame && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
           failed.emplace_back(
               job.id, make_error(ec::task_failed,
                                  "stage " + std::to_string(stage->index) + " (" + stage->spec->name + "), partition " +
@@ -114,7 +129,6 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   scarce_due_ = true;
   std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   std::erase(dirty_, e);
-  if (guilty) convict(*guilty, now);
   for (const auto& task : accused) {
     auto& stage = *find_stage(task.stage);
     suspects_.acquit(task); // of what it was accused of before

@@ -190,6 +190,11 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   if (job.finished()) return;
   // A stage whose output nobody needs any more cannot fail its job.
   blame = blame && stage.state != stage_state::complete;
+  if (blame && cause == failure_cause::memory_limit && escalate(stage, p, info.executor, now, out)) {
+    stage.tasks.requeue(p, false);
+    ++stage.failures;
+    return;
+  }
   const auto failures = stage.tasks.requeue(p, blame);
   if (blame || status == task_status::fetch_failed) ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);

@@ -39,6 +39,14 @@ stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, cons
   most_in_batch = most_arguments_in_batch(what);
 }
 
+std::vector<resolved_profile> escalations_of(const resolved_profile& profile) {
+  auto steps = profile.escalations;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (const auto& alternative : profile.alternatives)
+      if (i < alternative.escalations.size()) steps[i].alternatives.push_back(alternative.escalations[i]);
+  return steps;
+}
+
 std::uint32_t task_lane::pending() const noexcept { return stage->tasks.pending(number); }
 
 std::uint32_t task_lane::preference_of(demand_index d) const noexcept {

@@ -14,6 +14,7 @@
 
 #include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -89,6 +90,9 @@ constexpr lane_number lane_of(std::uint32_t escalations, bool alone) noexcept {
 constexpr std::uint32_t escalations_of(lane_number lane) noexcept { return lane / 2u; }
 constexpr bool is_alone(lane_number lane) noexcept { return lane % 2 != 0; }
 
+/// What a profile and its alternatives become, step by step; each with what its alternatives become.
+std::vector<resolved_profile> escalations_of(const resolved_profile& profile);
+
 class stage_run {
 public:
   /// @pre `demands` not empty
@@ -96,9 +100,11 @@ public:
 
   stage_id id;
   job_id job;
-  std::uint32_t index;                     ///< in job_spec::stages
-  const stage_spec* spec;                  ///< owned by the job
-  std::map<lane_number, task_lane> lanes;  ///< lane 0 always
+  std::uint32_t index;                    ///< in job_spec::stages
+  const stage_spec* spec;                 ///< owned by the job
+  std::map<lane_number, task_lane> lanes; ///< lane 0 always
+  /// Under which tasks are tried again that ran out of memory, one after the other.
+  std::vector<resolved_profile> escalations;
   pool_index pool = 0;                     ///< of its job
   std::uint32_t slots = 0;                 ///< leases that were last given tasks of it
   std::set<std::string, std::less<>> asks; ///< custom resources that its tasks may take

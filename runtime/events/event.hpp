@@ -86,6 +86,15 @@ struct task_failed {
   std::string message;
   bool operator==(const task_failed&) const = default;
 };
+/// An attempt ran out of memory: the next one of its task has more.
+struct task_escalated {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0; ///< that ran out of memory
+  executor_id executor;
+  profile_id profile; ///< of the next one
+  bool operator==(const task_escalated&) const = default;
+};
 /// An attempt of a native task was asked to end and still runs after `troupe.task.kill-grace`. Once for each. An
 /// executor process is replaced; in the driver's process the thread is given up, and its slot with it until it ends.
 struct attempt_overdue {
@@ -124,7 +133,7 @@ struct map_output_lost {
 
 using any = std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
                          lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested,
-                         executor_added, executor_removed, map_output_lost, attempt_overdue>;
+                         executor_added, executor_removed, map_output_lost, attempt_overdue, task_escalated>;
 
 /// The event's name, in kebab-case: `stage-submitted`.
 std::string_view name_of(const any& event) noexcept;

@@ -234,6 +234,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (!ended) return failed(ended.error());
 
   const auto used = group.used();
+  // Also where it ended well: what the kernel has killed of it is missing from what it made.
+  const bool took_too_much = waited.excess || (used.killed && used.at_own_limit);
   attempt_end end;
   if (waited.overdue) {
     end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout),
@@ -241,11 +243,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->cause = failure_cause::time_limit;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
-  } else if (ended->signal != 0 || ended->exit_code != 0) {
+  } else if (took_too_much || ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
     auto text = describe(name_of_it, *ended);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
-    if (waited.excess || (used.killed && used.at_own_limit)) {
+    if (took_too_much) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit);
       cause = failure_cause::memory_limit;
     } else if (used.killed && was_killed(*ended)) {

@@ -123,7 +123,7 @@ resource_profile merge(const resource_profile& a, const resource_profile& b) {
     const auto [clause, added] = larger.task.emplace(name, amount);
     if (!added && amount > clause->second) clause->second = amount;
   }
-  merge_tenancy(larger, a);
+  merge_terms(larger, a);
   return larger;
 }
 

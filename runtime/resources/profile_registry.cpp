@@ -5,13 +5,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include <troupe/runtime/resources/escalation.hpp>
 #include <troupe/runtime/resources/exact_rules.hpp>
 
 namespace troupe {
 
 resolved_profile resolved(const profile_registration& registered) {
-  resolved_profile out{registered.profile, registered.shape, registered.content, registered.any_executor, {}};
+  resolved_profile out{registered.profile, registered.shape, registered.content, registered.any_executor, {}, {}};
   for (const auto& alternative : registered.alternatives) out.alternatives.push_back(resolved(alternative));
+  for (const auto& more : registered.escalations) out.escalations.push_back(resolved(more));
   return out;
 }
 
@@ -32,16 +34,41 @@ profile_registry::profile_registry(resource_profile defaults, profile_rules rule
 
 result<profile_registration> profile_registry::register_profile(const resource_profile& profile,
                                                                 const std::string& submitter) {
-  if (profile.alternatives.empty()) return register_one(profile, submitter);
+  if (profile.alternatives.empty()) return register_steps(profile, submitter);
   if (auto ok = validate(profile); !ok) return ok.error();
-  auto first = register_one(first_choice(profile), submitter);
+  auto first = register_steps(first_choice(profile), submitter);
   if (!first) return first.error();
   for (const auto& alternative : profile.alternatives) {
-    auto next = register_one(alternative, submitter);
+    auto next = register_steps(alternative, submitter);
     if (!next) return make_error(next.error().code, "alternative: " + next.error().message);
     first->alternatives.push_back(*std::move(next));
   }
   return first;
+}
+
+/// With the profiles under which its tasks are tried again. The first that breaks a rule is the end of them.
+profile_registration profile_registry::with_steps(profile_registration first, const resource_profile& written,
+                                                  const std::string& submitter) {
+  const bool own_overhead = written.executor.contains(std::string{resource_names::memory_overhead});
+  for (auto next = escalated(first.content); next;) {
+    if (!own_overhead) next->executor.erase(std::string{resource_names::memory_overhead});
+    next->build = written.build;
+    auto more = register_one(*next, submitter);
+    if (!more) {
+      first.notes.push_back("its tasks are not tried again with more memory: " + more.error().message);
+      break;
+    }
+    next = escalated(more->content);
+    first.escalations.push_back(*std::move(more));
+  }
+  return first;
+}
+
+result<profile_registration> profile_registry::register_steps(const resource_profile& profile,
+                                                              const std::string& submitter) {
+  auto first = register_one(profile, submitter);
+  if (!first) return first;
+  return with_steps(*std::move(first), profile, submitter);
 }
 
 result<profile_registration> profile_registry::register_one(const resource_profile& profile,
@@ -122,12 +149,13 @@ result<profile_registration> profile_registry::merge(const std::vector<profile_u
     else
       merged = rules_.is_exact() ? exact::merge(merged, next) : troupe::merge(merged, next);
   }
-  if (const auto known = by_content_.find(merged); known != by_content_.end()) return answer(known->second, false, {});
+  if (const auto known = by_content_.find(merged); known != by_content_.end())
+    return with_steps(answer(known->second, false, {}), merged, {});
   auto content = check(merged);
   if (!content) return make_error(content.error().code, "merging profiles " + names + ": " + content.error().message);
   const auto added = add(merged, *std::move(content));
   if (!added) return added.error();
-  return answer(*added, true, {});
+  return with_steps(answer(*added, true, {}), merged, {});
 }
 
 error profile_registry::conflict(const profile_use& a, const profile_use& b, bool choices) const {
@@ -186,7 +214,7 @@ profile_registration profile_registry::answer(profile_id id, bool is_new, std::v
       notes.push_back(to_string(idle) + ": an executor of this profile runs " + std::to_string(entry.slots.slots) +
                       " tasks at once, limited by " + entry.slots.limiting_resource);
   }
-  return {entry.profile, entry.shape, entry.content, runs_anywhere(entry), is_new, std::move(notes), {}};
+  return {entry.profile, entry.shape, entry.content, runs_anywhere(entry), is_new, std::move(notes), {}, {}};
 }
 
 const registered_profile* profile_registry::find(profile_id id) const noexcept {

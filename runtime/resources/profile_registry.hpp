@@ -43,6 +43,7 @@ struct profile_registration {
   bool is_new = false;            ///< false: it was there before
   std::vector<std::string> notes; ///< what its author should hear: probable slips of names, idle amounts
   std::vector<profile_registration> alternatives{}; ///< each a profile of its own
+  std::vector<profile_registration> escalations{};  ///< each a profile of its own, with more memory than the one before
 
   bool operator==(const profile_registration&) const = default;
 };
@@ -73,7 +74,8 @@ public:
   /// that of the same build of the same submitter, or of equal content from the session itself (submitter "", build 0),
   /// else a new one. An empty profile without a build is the default one.
   /// Refused when the profile, as written or completed, breaks a rule of `validate` or of the policy
-  /// (ec::invalid_profile), or when there are too many (ec::overloaded). Alternatives are registered each by itself.
+  /// (ec::invalid_profile), or when there are too many (ec::overloaded). Alternatives are registered each by itself,
+  /// and so is each step up to its `memory_ceiling`.
   result<profile_registration> register_profile(const resource_profile& profile, const std::string& submitter = {});
 
   /// The one profile of a stage in which several meet: they are equal, or it is an error that names the first two with
@@ -98,6 +100,9 @@ private:
   /// Who made a profile: nobody knows two of them apart.
   using origin = std::tuple<std::string, std::uint64_t, resource_profile>; ///< submitter, build, as written
 
+  result<profile_registration> register_steps(const resource_profile& profile, const std::string& submitter);
+  profile_registration with_steps(profile_registration first, const resource_profile& written,
+                                  const std::string& submitter);
   result<profile_registration> register_one(const resource_profile& profile, const std::string& submitter);
   result<resource_profile> check(const resource_profile& written) const;
   result<profile_registration> merge(const std::vector<profile_use>& uses);

@@ -17,6 +17,8 @@ struct resolved_profile {
   /// nothing is allocated dynamically (spec MP-8).
   bool any_executor = false;
   std::vector<resolved_profile> alternatives{}; ///< in order of preference; they have none themselves
+  /// Under which its tasks are tried again that ran out of memory, each with more; they have neither themselves.
+  std::vector<resolved_profile> escalations{};
   bool operator==(const resolved_profile&) const = default;
 };
 

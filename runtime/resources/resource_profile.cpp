@@ -141,6 +141,12 @@ result<void> check_fit(const resource_profile& profile) {
   return {};
 }
 
+result<void> check_ceiling(const resource_profile& profile) {
+  if (profile.memory_ceiling >= 0) return {};
+  return broken("memory_ceiling " + std::to_string(profile.memory_ceiling) +
+                " must be a size, or 0 for no more memory than before");
+}
+
 result<void> check_tenancy(const resource_profile& profile) {
   const auto most = profile.max_tasks_per_executor;
   if (most >= 0 && most <= largest_count) return {};
@@ -244,6 +250,8 @@ std::string to_string(const resource_profile& profile) {
   if (const auto most = profile.max_tasks_per_executor; most > 0)
     text += "; at most " + std::to_string(most) + (most == 1 ? " task per executor" : " tasks per executor");
   if (profile.exclusive) text += "; exclusive";
+  if (const auto ceiling = profile.memory_ceiling; ceiling > 0)
+    text += "; up to " + memory_to_string(ceiling) + " of memory when tried again";
   for (const auto& alternative : profile.alternatives) text += " else (" + to_string(alternative) + ")";
   return text;
 }
@@ -258,6 +266,7 @@ result<void> validate(const resource_profile& profile) {
   if (auto ok = check_executor_half(profile); !ok) return ok;
   if (auto ok = check_task_half(profile); !ok) return ok;
   if (auto ok = check_tenancy(profile); !ok) return ok;
+  if (auto ok = check_ceiling(profile); !ok) return ok;
   if (auto ok = check_fit(profile); !ok) return ok;
   return check_alternatives(profile);
 }
@@ -275,14 +284,16 @@ resource_profile complete(const resource_profile& profile, const resource_profil
   }
   if (const auto cpus = defaults.task.find(std::string{resource_names::cpus}); cpus != defaults.task.end())
     whole.task.insert(*cpus);
+  if (whole.memory_ceiling == 0) whole.memory_ceiling = defaults.memory_ceiling;
   return whole;
 }
 
-void merge_tenancy(resource_profile& into, const resource_profile& other) noexcept {
+void merge_terms(resource_profile& into, const resource_profile& other) noexcept {
   auto& most = into.max_tasks_per_executor;
   if (most == 0 || (other.max_tasks_per_executor > 0 && other.max_tasks_per_executor < most))
     most = other.max_tasks_per_executor;
   into.exclusive = into.exclusive || other.exclusive;
+  into.memory_ceiling = std::max(into.memory_ceiling, other.memory_ceiling);
 }
 
 result<void> check_merge(const resource_profile& a, const resource_profile& b) {
@@ -305,7 +316,7 @@ resource_profile merge(const resource_profile& a, const resource_profile& b) {
     const auto [clause, added] = larger.task.emplace(name, amount);
     if (!added && amount > clause->second) clause->second = amount;
   }
-  merge_tenancy(larger, b);
+  merge_terms(larger, b);
   return larger;
 }
 

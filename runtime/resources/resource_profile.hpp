@@ -59,6 +59,8 @@ struct resource_profile {
   std::int64_t max_tasks_per_executor = 0;
   /// An executor that runs tasks of it runs none of another profile meanwhile.
   bool exclusive = false;
+  /// A task that ran out of memory is tried again with more, doubled each time up to so many bytes; 0: with as much.
+  std::int64_t memory_ceiling = 0;
   /// What its tasks may run as instead, in order of preference: what is free first is taken, and executors are asked
   /// for one after the other (`troupe.scheduler.alternative-wait`). They have none themselves.
   std::vector<resource_profile> alternatives{};
@@ -68,8 +70,9 @@ struct resource_profile {
 
   bool operator==(const resource_profile& other) const { return (*this <=> other) == 0; }
   std::strong_ordering operator<=>(const resource_profile& other) const {
-    return std::tie(executor, task, max_tasks_per_executor, exclusive, alternatives) <=>
-           std::tie(other.executor, other.task, other.max_tasks_per_executor, other.exclusive, other.alternatives);
+    return std::tie(executor, task, max_tasks_per_executor, exclusive, memory_ceiling, alternatives) <=>
+           std::tie(other.executor, other.task, other.max_tasks_per_executor, other.exclusive, other.memory_ceiling,
+                    other.alternatives);
   }
   bool is_task_only() const noexcept { return executor.empty(); }
 
@@ -94,22 +97,23 @@ std::string executor_amount_to_string(std::string_view name, std::int64_t amount
 std::string task_amount_to_string(const resource_profile& profile, std::string_view name);
 
 /// One line for people: `executor: cores 2, memory 1g, gpu 1; task: cpus 1, gpu 0.5`, then `; at most 2 tasks per
-/// executor`, `; exclusive`, and ` else (…)` for each alternative.
+/// executor`, `; exclusive`, `; up to 16g of memory when tried again`, and ` else (…)` for each alternative.
 std::string to_string(const resource_profile& profile);
 
 /// Checks a profile that came from outside (a file, the wire) by the rules of `try_build`.
 result<void> validate(const resource_profile& profile);
 
 /// `profile` with the parts that it leaves out taken from `defaults`: cores and the memory names one by one; the task's
-/// cpus; the whole executor half, custom resources included, where `profile` is task-only. A memoryOverhead that is
-/// left out follows `overhead`, where that is active. A profile with nothing in it becomes `defaults`. The result may
-/// break a rule that `profile` alone did not (a task that needs
-/// more cpus than the default has cores): `validate` it.
+/// cpus; the ceiling; the whole executor half, custom resources included, where `profile` is task-only. A
+/// memoryOverhead that is left out follows `overhead`, where that is active. A profile with nothing in it becomes
+/// `defaults`. The result may break a rule that `profile` alone did not (a task that needs more cpus than the default
+/// has cores): `validate` it.
 resource_profile complete(const resource_profile& profile, const resource_profile& defaults,
                           const overhead_rule& overhead = {});
 
-/// Of a merger of two profiles: the smaller bound of tasks per executor, and exclusive where one of them is.
-void merge_tenancy(resource_profile& into, const resource_profile& other) noexcept;
+/// Of a merger of two profiles: the smaller bound of tasks per executor, exclusive where one of them is, and the larger
+/// ceiling.
+void merge_terms(resource_profile& into, const resource_profile& other) noexcept;
 
 /// Error when the two cannot be merged: one counts a resource as a size and the other does not.
 result<void> check_merge(const resource_profile& a, const resource_profile& b);

@@ -1,7 +1,10 @@
 #include <troupe/runtime/scheduling/executor_exit.hpp>
 
-#include <csignal>
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <string.h>
 
 #include <troupe/runtime/resources/amount.hpp>
 
@@ -18,6 +21,7 @@ std::string for_people(std::uint64_t bytes) {
 } // namespace
 
 bool is_own_doing(const executor_exit& exit) noexcept {
+  constexpr std::array<std::string_view, 9> crashes{"SEGV", "BUS", "ILL", "FPE", "ABRT", "SYS", "TRAP", "XCPU", "XFSZ"};
   switch (exit.cause) {
   case exit_cause::unknown: return false;
   case exit_cause::exit_code:
@@ -25,18 +29,8 @@ bool is_own_doing(const executor_exit& exit) noexcept {
   case exit_cause::no_memory: return true;
   case exit_cause::signal: break;
   }
-  switch (exit.signal) {
-  case SIGSEGV:
-  case SIGBUS:
-  case SIGILL:
-  case SIGFPE:
-  case SIGABRT:
-  case SIGSYS:
-  case SIGTRAP:
-  case SIGXFSZ:
-  case SIGXCPU: return true;
-  default: return false;
-  }
+  const char* const name = ::sigabbrev_np(exit.signal);
+  return name && std::find(crashes.begin(), crashes.end(), name) != crashes.end();
 }
 
 std::string signal_text(int signal) {

@@ -26,6 +26,7 @@ TEST(profile_yaml, reads_every_field) {
     task: {cpus: 1/2, memory: 1g, resource: {gpu: {amount: 0.25}, gpu-memory: {amount: 10g}}}
     max-tasks-per-executor: 3
     exclusive: true
+    memory-ceiling: 16g
   light: {task: {cpus: 2}}
   alone: {exclusive: true}
 )");
@@ -45,6 +46,7 @@ TEST(profile_yaml, reads_every_field) {
   gpu.task["memory"] = share::whole(std::int64_t{1} << 30);
   gpu.max_tasks_per_executor = 3;
   gpu.exclusive = true;
+  gpu.memory_ceiling = std::int64_t{16} << 30;
   EXPECT_EQ(read->at(0), (named_profile{"gpu", gpu, 2}));
   EXPECT_TRUE(read->at(2).content.exclusive);
   EXPECT_EQ(read->at(1).name, "light");

@@ -58,6 +58,7 @@ resource_profile full_profile() {
   p.task["gpu-memory"] = share::whole(share::max_whole);
   p.max_tasks_per_executor = 3;
   p.exclusive = true;
+  p.memory_ceiling = std::int64_t{16} << 30;
   p.build = 12;
   resource_profile other;
   other.task["cpus"] = share::whole(16);
@@ -113,7 +114,12 @@ executor_info full_info() {
 hello_proof full_proof() { return {nonce_a, nonce_b, std::string(32, 'p')}; }
 
 resolved_profile full_resolved() {
-  return {profile_id{5}, shape_id{6}, full_profile(), true, {{profile_id{7}, shape_id{8}, {}, false, {}}}};
+  return {profile_id{5},
+          shape_id{6},
+          full_profile(),
+          true,
+          {{profile_id{7}, shape_id{8}, {}, false, {}, {}}},
+          {{profile_id{8}, shape_id{9}, {}, false, {}, {}}}};
 }
 
 job_spec full_job() {
@@ -232,8 +238,9 @@ std::vector<events::record> full_history() {
       events::executor_removed{executor_id{7}, "silent for 10s", true, full_exit()},
       events::map_output_lost{stage_id{20}, 4, executor_id{7}},
       events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
+      events::task_escalated{stage_id{21}, 5, 1, executor_id{7}, profile_id{9}},
   };
-  static_assert(std::variant_size_v<events::any> == 15, "a new event needs a sample here");
+  static_assert(std::variant_size_v<events::any> == 16, "a new event needs a sample here");
   std::vector<events::record> records;
   for (auto& event : all)
     records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});

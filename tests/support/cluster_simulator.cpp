@@ -171,6 +171,7 @@ job_builder simulator::make_job() {
   auto light = make_profile({}, {{"cpus", "0.5"}});
   if (dice_.once_in(4)) light.max_tasks_per_executor = dice_.between(1, 2);
   light.exclusive = dice_.once_in(6);
+  if (dice_.once_in(3)) wide.memory_ceiling = std::int64_t{4} << 30;
   constexpr const char* pools[] = {"", "a", "b"};
   job.in_pool(pools[dice_.between(0, 2)]);
   job.profile(half_gpu).profile(wide).profile(light);
@@ -460,6 +461,7 @@ fake_end simulator::outcome_of(member& m, const fake_attempt& a) {
   }
   task_failure why;
   why.message = "bad luck";
+  if (dice_.once_in(2)) why.cause = failure_cause::memory_limit;
   if (strikes(40)) return {a, task_status::failed, {}, why};
   if (strikes(200)) return {a, task_status::lost, {}, why};
   if (strikes(200)) return {a, task_status::succeeded, "\5garbage", {}};

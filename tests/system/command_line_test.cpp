@@ -741,6 +741,34 @@ TEST_F(command_line, a_command_that_takes_more_memory_than_its_task_may_fails) {
   EXPECT_THAT(by_default.output, ContainsRegex("took more memory than its task may: [0-9]+[mg] of 32m"));
 }
 
+TEST_F(command_line, a_command_that_ran_out_of_memory_is_tried_again_with_more) {
+  const auto hungry = [&](const std::string& profile) {
+    return written("hungry.yaml", "name: hungry\nprofiles:\n  growing: {task: {memory: 24m}, memory-ceiling: 100m}\n"
+                                  "stages:\n  eat: {" +
+                                      profile +
+                                      "run: [sh, -c, 'head -c 60m /dev/zero | tail -c 60m | wc -c >$1; "
+                                      "echo attempt {attempt} had $TROUPE_MEMORY >>$1', sh, '{output}'], "
+                                      "outputs: [counted]}\n");
+  };
+  for (const std::string master : {"local[2]", "local-cluster[1,2,2g]"}) {
+    const auto done =
+        run({"run", hungry("profile: growing, "), "--master=" + master, "--conf", "troupe.task.max-failures=1"});
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_EQ(content_of(directory() + "/out/eat/counted"), "62914560\nattempt 2 had 100663296\n") << "24m, 48m, 96m";
+  }
+  const auto with = [&](const std::string& ceiling) {
+    return run({"run", hungry(""), "--conf", "troupe.task.max-failures=1", "--conf", "troupe.task.memory=24m", "--conf",
+                "troupe.task.memory-ceiling=" + ceiling});
+  };
+  EXPECT_EQ(with("96m").code, 0);
+  const auto too_low = with("40m");
+  EXPECT_EQ(too_low.code, 1) << too_low.output;
+  EXPECT_THAT(too_low.output, ContainsRegex("attempt 1 .*took more memory than its task may: [0-9]+[mg] of 40m"));
+  EXPECT_THAT(run({"profile", "check", written("p.yaml", "profiles: {p: {task: {memory: 24m}, memory-ceiling: 100m}}")})
+                  .printed,
+              HasSubstr("a task that runs out of memory is tried again with 48m, then 96m, then 100m\n"));
+}
+
 TEST_F(command_line, what_takes_too_long_fails) {
   const auto slow = [&](const std::string& more) {
     return written("slow.yaml", "name: slow\nstages:\n  nap: {tasks: 2, run: [sleep, 1000]" + more + "}\n");

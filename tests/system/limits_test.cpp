@@ -161,6 +161,15 @@ class memory_of_a_command : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(masters, memory_of_a_command, ::testing::Values("local[2]", "local-cluster[1,2,1g]"),
                          [](const auto& at) { return std::string{at.index == 0 ? "in_process" : "processes"}; });
 
+TEST_P(memory_of_a_command, that_loses_a_process_for_it_has_failed_whatever_it_says) {
+  NEEDS_GROUPS(memory);
+  test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.memory=40m", "troupe.task.max-failures=1"}}};
+  const auto end = run_command(cluster, "head -c 80m /dev/zero | tail -c 80m | wc -c");
+  EXPECT_EQ(end.progress.state, job_state::failed) << "wc has counted nothing";
+  EXPECT_THAT(end.failure.message, HasSubstr("took more memory than its task may: 40m of 40m"));
+  cluster.check_clean();
+}
+
 TEST_P(memory_of_a_command, is_kept_by_its_own_group) {
   NEEDS_GROUPS(memory);
   test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.memory=40m", "troupe.task.max-failures=1"}}};
