@@ -144,6 +144,8 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.alternative_wait = s.get(keys::scheduler_alternative_wait);
   d.scheduler.scarce_resource_wait = s.get(keys::scheduler_scarce_resource_wait);
   d.scheduler.placement = placement_policy_of(s);
+  d.scheduler.speculation = {s.get(keys::speculation_enabled), s.get(keys::speculation_quantile),
+                             s.get(keys::speculation_multiplier), s.get(keys::speculation_min_task_runtime)};
   d.scheduler.sharing = sharing_of(s);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));

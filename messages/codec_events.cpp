@@ -183,6 +183,17 @@ static void read(const pb::TaskEscalated& in, events::task_escalated& out, const
   out.profile.value = in.profile();
 }
 
+static void write(const events::speculative_task_submitted& in, pb::EventRecord& record, const place&) {
+  auto& out = *record.mutable_speculative_task_submitted();
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_executor(in.executor.value);
+}
+
+static void read(const pb::SpeculativeTaskSubmitted& in, events::speculative_task_submitted& out, const place&) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.executor.value = in.executor();
+}
+
 static void write(const events::executor_requested& in, pb::EventRecord& record, const place& at) {
   auto& out = *record.mutable_executor_requested();
   out.set_request(in.request.value);
@@ -269,6 +280,8 @@ static void read(const pb::EventRecord& in, events::record& out, const place& at
   case pb::EventRecord::kMapOutputLost: return read_content<map_output_lost>(in.map_output_lost(), to, at);
   case pb::EventRecord::kAttemptOverdue: return read_content<attempt_overdue>(in.attempt_overdue(), to, at);
   case pb::EventRecord::kTaskEscalated: return read_content<task_escalated>(in.task_escalated(), to, at);
+  case pb::EventRecord::kSpeculativeTaskSubmitted:
+    return read_content<speculative_task_submitted>(in.speculative_task_submitted(), to, at);
   case pb::EventRecord::CONTENT_NOT_SET: break;
   }
   at.fail("content", "is missing");

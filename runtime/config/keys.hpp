@@ -83,6 +83,10 @@ inline constexpr time_key driver_request_timeout{"troupe.driver.request-timeout"
 inline constexpr flag_key security_insecure{"troupe.security.insecure"};
 inline constexpr text_key security_secret_file{"troupe.security.secret-file"};
 
+inline constexpr flag_key speculation_enabled{"troupe.speculation.enabled"};
+inline constexpr time_key speculation_min_task_runtime{"troupe.speculation.min-task-runtime"};
+inline constexpr share_key speculation_multiplier{"troupe.speculation.multiplier"};
+inline constexpr share_key speculation_quantile{"troupe.speculation.quantile"};
 inline constexpr memory_key storage_memory_limit{"troupe.storage.memory-limit"};
 inline constexpr text_key storage_directory{"troupe.storage.directory"};
 

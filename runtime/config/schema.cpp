@@ -160,7 +160,8 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
     return bad_value(entry);
   case setting_type::share:
     if (entry.least == 0 && text == "0") return setting_value{share{}};
-    if (const auto s = parse_share(text)) return setting_value{*s};
+    if (const auto s = parse_share(text); s && (entry.most == INT64_MAX || *s <= share::whole(entry.most)))
+      return setting_value{*s};
     return bad_value(entry);
   case setting_type::count_or_size:
     if (const auto a = parse_resource_amount(text); a && (a->counted || within(a->amount))) return setting_value{*a};
@@ -203,7 +204,8 @@ std::string describe_values(const setting_schema& entry) {
            limit_text(entry, entry.most) + (entry.type == setting_type::time ? "" : ", or never");
   case setting_type::share:
     return "an amount " + std::string{entry.least > 0 ? "above 0 such as 2" : "such as 0"} +
-           ", 0.5 or 1/3, of at most 12 digits after the point";
+           ", 0.5 or 1/3, of at most 12 digits after the point" +
+           (entry.most < INT64_MAX ? ", at most " + std::to_string(entry.most) : std::string{});
   case setting_type::count_or_size:
     return "a whole number up to " + limit_text(entry, entry.most) +
            " without leading zeros, or a size such as 40g; only tasks support fractional resources";

@@ -35,8 +35,8 @@ constexpr setting_schema time_or_never(key<duration> k, std::string_view value, 
   return {k.name, setting_type::time_or_never, value, {}, {}, least, 1000 * ns_per_day, who, text};
 }
 constexpr setting_schema portion(key<share> k, std::string_view value, setting_reader who, std::string_view text,
-                                 std::int64_t least = 1) {
-  return {k.name, setting_type::share, value, {}, {}, least, INT64_MAX, who, text};
+                                 std::int64_t least = 1, std::int64_t most = INT64_MAX) {
+  return {k.name, setting_type::share, value, {}, {}, least, most, who, text};
 }
 constexpr setting_schema text(key<std::string> k, std::string_view value, setting_reader who, std::string_view words) {
   return {k.name, setting_type::text, value, {}, {}, 0, 0, who, words};
@@ -213,6 +213,15 @@ constexpr setting_schema entries[] = {
          "read it; not set: one in the run directory."),
     time(keys::shutdown_grace, "1s", 0, all,
          "How long a process may take to end, beside what its commands are granted, before it is killed."),
+    flag(keys::speculation_enabled, "false", driver,
+         "Whether tasks that take long get a second attempt on another executor; the first to succeed is accepted, and "
+         "the other is ended. Only for tasks that may run twice at a time."),
+    time(keys::speculation_min_task_runtime, "100ms", 0, driver,
+         "How long a task must have run at least before it gets a second attempt."),
+    portion(keys::speculation_multiplier, "3", driver,
+            "A task takes long when it has run for so many times the median of those of its stage that have ended."),
+    portion(keys::speculation_quantile, "0.9", driver,
+            "Part of a stage's tasks that must have ended before any of the rest can be said to take long.", 0, 1),
     time_or_never(keys::stage_timeout, "never", ns_per_ms, client,
                   "How long an attempt of a stage may take, waiting for executors included, unless the stage says for "
                   "itself; a longer one fails its job."),

@@ -43,6 +43,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     made.pool = pool;
     made.lanes[0].stage = &made;
     made.escalations = escalations_of(profile);
+    if (options_.speculation.enabled && what.tasks > 1) made.durations = std::make_unique<duration_histogram>();
     for (const auto d : made.demands())
       for (const auto& [name, amount] : pool_.demand_of(d).content->task)
         if (name != resource_names::cpus && name != resource_names::memory) made.asks.insert(name);

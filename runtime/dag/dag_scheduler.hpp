@@ -25,12 +25,21 @@
 
 namespace troupe {
 
+/// When a task that takes long gets a second attempt on another executor.
+struct speculation_options {
+  bool enabled = false;
+  share quantile{9 * share::units_per_whole / 10}; ///< part of a stage's tasks that must have ended first
+  share multiplier = share::whole(3);              ///< times the median of those
+  duration min_task_runtime = std::chrono::milliseconds{100};
+};
+
 class dag_scheduler {
 public:
   struct options {
     profile_matching matching = profile_matching::compatible;
     placement_policy placement = placement_policy::spread;
     sharing_options sharing{};
+    speculation_options speculation{};
     /// A stage that has had no room for so long takes executors with addresses that it does not ask for, although
     /// others do; `never` is possible.
     duration scarce_resource_wait = std::chrono::seconds{3};
@@ -193,6 +202,11 @@ private:
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
+  void open_lease(lease_record& lease, effects::list& out);
+  bool has_work_for(const task_lane& lane, executor_index e) const {
+    return lane.stage->tasks.pending(lane.number) > 0 || copy_for(lane, e);
+  }
+  task_lane* next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease) const;
   bool grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
   bool must_yield(const lease_record& lease, const task_lane& mine);
   void claim_granted(demand_index d, executor_index e);
@@ -208,6 +222,13 @@ private:
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
+
+  // speculation.cpp: second attempts of tasks that take long
+  std::optional<duration> copy_threshold(const stage_run& stage) const;
+  bool speculate(time_point now, effects::list& out);
+  bool may_copy(const task_lane& lane, partition_index partition, executor_index e) const;
+  std::optional<partition_index> copy_for(const task_lane& lane, executor_index e) const;
+  bool place_copies(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
 
   // sharing.cpp: whose the next slot is
   bool comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const;

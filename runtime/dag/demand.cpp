@@ -84,7 +84,7 @@ std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
   for (const auto& stage : job.stages) {
     if (stage.state == stage_state::complete) continue;
     for (const auto& [number, lane] : stage.lanes) {
-      if (number != 0 && stage.tasks.pending(number) == 0) continue;
+      if (number != 0 && lane.pending() == 0) continue;
       if (std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_impossible(d); }))
         return make_error(ec::infeasible, waiting_for(lane) + cures(lane));
     }
@@ -153,9 +153,11 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   const bool overdue = fail_overdue_stages(now, out);
   const bool resubmitted = resubmit(now, out);
   const bool forgiven = pool_.forgive(now);
+  const bool copies = speculate(now, out);
   const auto held = held_.size();
   admit(now, out);
-  if (!late.empty() || overdue || resubmitted || forgiven || scarce || held != held_.size()) schedule(now, out);
+  if (!late.empty() || overdue || resubmitted || forgiven || scarce || copies || held != held_.size())
+    schedule(now, out);
   report_load(now, out);
 }
 

@@ -94,7 +94,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         if (blame && first && crashed) convict({run.stage, p}, now);
         const bool has_more =
             blame && first && crashed && exit.cause == exit_cause::memory_limit && escalate(*stage, p, id, now, out);
-        const auto failures = stage->tasks.requeue(p, blame && !has_more);
+        const auto failures = stage->tasks.requeue(p, attempt, blame && !has_more);
         if (!blame && !suspect) continue;
         ++stage->failures;
         const auto why = suspect                                  ? failure_cause::suspected

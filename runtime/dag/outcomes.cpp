@@ -97,6 +97,12 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     --record.in_flight;
     if (!overdue_.empty()) forget_overdue(batch->lease, batch->stage, p, batch->attempt(i));
     if (!job || job->finished()) continue;
+    if (!stage->tasks.is_current(p, batch->attempt(i), e)) {
+      out.push_back(effects::publish{events::task_failed{stage->id, p, batch->attempt(i), record.info.executor,
+                                                         task_status::killed, failure_cause::error,
+                                                         "another attempt of the task was faster"}});
+      continue;
+    }
     // Before any of them can end the job, whose summary tells of it.
     if (succeeded + failed == 0) stage->measure(*batch);
     if (status == task_status::succeeded && on_success(*job, *stage, *lease, batch, i, now, out)) {
@@ -106,6 +112,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       if (status != task_status::succeeded) on_failure(*job, *stage, *lease, *batch, i, detail, now, out);
     }
   }
+  lease->front_since = now;
   record.tasks_done += succeeded;
   refill_.push_back(batch->lease);
   if (!job || job->finished()) return;
@@ -133,7 +140,11 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, const lease_recor
     on_failure(job, stage, lease, *batch, i, &why, now, out);
     return false;
   }
-  stage.tasks.succeed(p);
+  if (const auto slower = stage.tasks.succeed(p, batch->attempt(i)))
+    orders_for(slower->executor).kills.push_back({stage.id, p, slower->attempt});
+  // Its copy, if one was wanted, is wanted no more.
+  if (stage.durations)
+    if (auto& lane = stage.lanes.at(stage.tasks.lane_of(p)); lane.pending() == 0) unready(lane);
   if (const auto lane = stage.tasks.lane_of(p); is_alone(lane)) {
     suspects_.acquit({stage.id, p});
     stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
@@ -191,11 +202,11 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   // A stage whose output nobody needs any more cannot fail its job.
   blame = blame && stage.state != stage_state::complete;
   if (blame && cause == failure_cause::memory_limit && escalate(stage, p, info.executor, now, out)) {
-    stage.tasks.requeue(p, false);
+    stage.tasks.requeue(p, attempt, false);
     ++stage.failures;
     return;
   }
-  const auto failures = stage.tasks.requeue(p, blame);
+  const auto failures = stage.tasks.requeue(p, attempt, blame);
   if (blame || status == task_status::fetch_failed) ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);
   if (!blame || failures < allowed) return;
@@ -332,10 +343,11 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
     --pool_[e].in_flight;
     auto* stage = find_stage(id);
     if (!stage) return;
+    if (!stage->tasks.is_current(p, attempt, e)) return; // another attempt of the task was faster
     hit.insert(stage->job);
     // Nobody is to blame at first; a task that is refused again and again would keep its job for ever.
     const bool blame = attempt >= task_set::free_attempts && stage->state != stage_state::complete;
-    const auto failures = stage->tasks.requeue(p, blame);
+    const auto failures = stage->tasks.requeue(p, attempt, blame);
     if (!blame) return;
     ++stage->failures;
     if (failures >= std::min(find_job(stage->job)->spec->max_task_failures, task_set::max_failures))

@@ -156,7 +156,9 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
   while (cap > 0) {
     const auto it = ready_.find(lease.demand);
     if (it == ready_.end()) return;
-    auto& lane = first_in_line(it->second, &lease);
+    auto* const next = next_for(it->second, lease);
+    if (!next) return;
+    auto& lane = *next;
     auto& stage = *lane.stage;
     const auto window = window_of(lease, lane);
     if (lease.in_flight >= window) return;
@@ -164,8 +166,13 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
     auto& record = pool_[lease.executor];
     auto& orders = orders_for(lease.executor);
     task_batch batch;
-    const auto n = stage.tasks.take(lane.number, most, lease.executor, batch);
-    if (n == 0) return;
+    auto n = stage.tasks.take(lane.number, most, lease.executor, batch);
+    if (n == 0) {
+      const auto copied = copy_for(lane, lease.executor);
+      if (!copied) return;
+      stage.tasks.start_copy(*copied, lease.executor, batch);
+      n = 1;
+    }
     batch.stage = stage.id;
     batch.stage_attempt = stage.attempt;
     batch.lease = lease.id;
@@ -187,6 +194,7 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
       record.installed[stage.id] = stage.attempt;
       find_job(stage.job)->touched.insert(record.info.executor);
     }
+    if (lease.in_flight == 0) lease.front_since = now;
     lease.add(batch);
     serve(lease, stage);
     lane.served = now;
@@ -212,10 +220,11 @@ void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now,
 void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& out) {
   const auto it = ready_.find(lease.demand);
   if (it != ready_.end() && !lease.draining) {
-    const auto& lane = first_in_line(it->second, &lease);
+    auto* const next = next_for(it->second, lease);
+    const auto& lane = next ? *next : first_in_line(it->second, &lease);
     if (must_yield(lease, lane) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
-    } else {
+    } else if (next) {
       const auto window = window_of(lease, lane);
       const auto space = window > lease.in_flight ? window - lease.in_flight : 0;
       // Few large batches rather than many small ones; near the end the rest is shared out evenly.
@@ -230,26 +239,41 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   if (lease.in_flight == 0) drop_lease(lease, true, now, out);
 }
 
+/// A slot that was just taken is the lease's from now on.
+void dag_scheduler::open_lease(lease_record& lease, effects::list& out) {
+  claim_granted(lease.demand, lease.executor);
+  const auto& what = pool_.demand_of(lease.demand);
+  const auto& executor = pool_[lease.executor].info.executor;
+  idle_.erase(executor);
+  orders_for(lease.executor).grants.push_back({lease.id, what.content, lease.holding});
+  out.push_back(effects::publish{events::lease_granted{lease.id, executor, what.profile, lease.holding}});
+}
+
+/// The first lane of a line that has something for the lease's executor; null: none has.
+task_lane* dag_scheduler::next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease) const {
+  auto& first = first_in_line(lanes, &lease);
+  if (has_work_for(first, lease.executor)) return &first;
+  for (const auto& [r, lane] : lanes)
+    if (has_work_for(*lane, lease.executor)) return lane;
+  return nullptr;
+}
+
 /// New leases, at most so many, for what waits in one lane as one of its demands, as far as there is room, and an even
 /// share of the tasks for each. @returns whether there was any
 bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
-  const auto waiting = std::min<std::uint64_t>(lane.pending(), most);
+  const std::uint64_t all = lane.stage->tasks.pending(lane.number);
+  const auto waiting = std::min(all, most);
   // An even share is one of all leases that will be had, also where they come one after the other.
-  const auto others = most < lane.pending() ? pool_.executors_with_room(d) : 0;
+  const auto others = most < all ? pool_.executors_with_room(d) : 0;
   std::vector<lease_id> fresh;
-  const auto use = [&](const lease_record& lease) {
+  const auto use = [&](lease_record& lease) {
     fresh.push_back(lease.id);
-    claim_granted(d, lease.executor);
-    const auto& what = pool_.demand_of(d);
-    idle_.erase(pool_[lease.executor].info.executor);
-    orders_for(lease.executor).grants.push_back({lease.id, what.content, lease.holding});
-    out.push_back(effects::publish{
-        events::lease_granted{lease.id, pool_[lease.executor].info.executor, what.profile, lease.holding}});
+    open_lease(lease, out);
   };
   // The passes are what Spark's default does; its other strategies, too, take one slot after the other (TS-20).
   if (options_.matching == profile_matching::compatible || options_.placement != placement_policy::spread) {
     while (fresh.size() < waiting && pool_.has_room(d)) {
-      const auto* lease = pool_.grant(d);
+      auto* lease = pool_.grant(d);
       if (!lease) break;
       use(*lease);
     }
@@ -262,7 +286,7 @@ bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, t
       std::vector<executor_index> again;
       for (const auto e : offers) {
         if (fresh.size() == waiting) break;
-        const auto* lease = pool_.grant_on(e, d);
+        auto* lease = pool_.grant_on(e, d);
         if (!lease) continue;
         use(*lease);
         again.push_back(e);
@@ -273,11 +297,12 @@ bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, t
   }
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     const auto left = std::max(fresh.size() - i, others);
-    const auto share = (lane.pending() + left - 1) / left;
+    const auto share = (lane.stage->tasks.pending(lane.number) + left - 1) / left;
     fill(*pool_.find_lease(fresh[i]),
          static_cast<std::uint32_t>(std::min<std::uint64_t>(share, std::numeric_limits<std::uint32_t>::max())), now);
   }
-  return !fresh.empty();
+  const bool copied = place_copies(lane, d, most - fresh.size(), now, out);
+  return copied || !fresh.empty();
 }
 
 void dag_scheduler::schedule(time_point now, effects::list& out) {

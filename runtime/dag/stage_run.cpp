@@ -47,7 +47,9 @@ std::vector<resolved_profile> escalations_of(const resolved_profile& profile) {
   return steps;
 }
 
-std::uint32_t task_lane::pending() const noexcept { return stage->tasks.pending(number); }
+std::uint32_t task_lane::pending() const noexcept {
+  return stage->tasks.pending(number) + static_cast<std::uint32_t>(stage->tasks.wanted_copies(number).size());
+}
 
 std::uint32_t task_lane::preference_of(demand_index d) const noexcept {
   return static_cast<std::uint32_t>(std::find(demands.begin(), demands.end(), d) - demands.begin());
@@ -59,6 +61,15 @@ void stage_run::measure(const outcome_batch& batch) {
   peak_memory = std::max(peak_memory, batch.peak_memory);
   output_bytes += batch.output_bytes;
   if (batch.count == 0) return;
+  if (durations) {
+    const auto well = batch.statuses.empty()
+                          ? batch.count
+                          : static_cast<std::uint32_t>(
+                                std::count(batch.statuses.begin(), batch.statuses.end(), task_status::succeeded));
+    durations->add(
+        duration{static_cast<std::int64_t>(std::min<std::uint64_t>(batch.run_nanoseconds, INT64_MAX)) / batch.count},
+        well);
+  }
   // A large batch says more than a single task. What an executor claims is capped so that no sum can overflow.
   constexpr std::uint64_t longest = 1'000'000'000'000'000; // eleven days
   constexpr std::uint64_t memory = 3;

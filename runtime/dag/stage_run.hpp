@@ -15,6 +15,7 @@
 #include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
+#include <troupe/runtime/scheduling/duration_histogram.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -78,6 +79,7 @@ struct task_lane {
   time_point served{};       ///< when it last got room for a task, or began to wait for it
   bool takes_scarce = false; ///< it has waited long enough to take executors that others need more
 
+  /// Tasks that wait, and tasks that run for which a copy is wanted.
   std::uint32_t pending() const noexcept;
   /// Position of a demand among them; their number where it is none of them.
   std::uint32_t preference_of(demand_index d) const noexcept;
@@ -122,6 +124,8 @@ public:
   std::vector<std::uint32_t> children; ///< indices of stages that depend on this one
   bool keeps_values = false;           ///< its results go to the submitter
 
+  /// How long attempts ran that succeeded. Null: nobody asks.
+  std::unique_ptr<duration_histogram> durations;
   /// Mean wall time of one attempt so far; 0 before the first outcome.
   std::uint64_t mean_nanoseconds = 0;
   std::uint32_t failures = 0;

@@ -207,7 +207,7 @@ std::optional<std::string> dag_scheduler::fault() const {
     std::uint32_t pending = 0;
     for (const auto& [number, lane] : stage.lanes) {
       pending += stage.tasks.pending(number);
-      if (stage.state != stage_state::running || stage.tasks.pending(number) == 0) continue;
+      if (stage.state != stage_state::running || lane.pending() == 0) continue;
       for (const auto wanted : lane.demands) {
         const auto d = ready_.find(wanted);
         if (d == ready_.end() || !d->second.contains(rank_of(lane))) return "a running stage is not ready";
@@ -234,9 +234,12 @@ std::optional<std::string> dag_scheduler::fault_of_tasks() const {
       for (const auto& run : what.runs) {
         const auto* stage = known(run.stage);
         if (!stage) continue;
-        running[run.stage] += run.count;
-        for (auto p = run.first; p < run.first + run.count; ++p)
-          if (!stage->tasks.is_current(p, run.attempt, e)) return "a lease holds an attempt that does not run there";
+        for (auto p = run.first; p < run.first + run.count; ++p) {
+          if (stage->tasks.is_current(p, run.attempt, e))
+            ++running[run.stage];
+          else if (!options_.speculation.enabled) // else it may have been beaten by another one
+            return "a lease holds an attempt that does not run there";
+        }
       }
     }
     for (const auto& [stage_number, partitions] : record.kept) {
@@ -251,7 +254,7 @@ std::optional<std::string> dag_scheduler::fault_of_tasks() const {
   for (const auto& [id, where] : stages_) {
     const auto& stage = *known(id);
     if (auto f = stage.tasks.fault()) return f;
-    if (stage.tasks.running() != running[id]) return "a running task belongs to no lease";
+    if (stage.tasks.running() + stage.tasks.copies() != running[id]) return "a running task belongs to no lease";
     if (stage.spec->is_shuffle_map() && stage.tasks.done() != kept[id]) return "a map output is kept nowhere";
   }
   return std::nullopt;

@@ -16,6 +16,7 @@ struct names {
   std::string_view operator()(const lease_refused&) const noexcept { return "lease-refused"; }
   std::string_view operator()(const tasks_succeeded&) const noexcept { return "tasks-succeeded"; }
   std::string_view operator()(const task_failed&) const noexcept { return "task-failed"; }
+  std::string_view operator()(const speculative_task_submitted&) const noexcept { return "speculative-task-submitted"; }
   std::string_view operator()(const task_escalated&) const noexcept { return "task-escalated"; }
   std::string_view operator()(const attempt_overdue&) const noexcept { return "attempt-overdue"; }
   std::string_view operator()(const executor_requested&) const noexcept { return "executor-requested"; }

@@ -86,6 +86,14 @@ struct task_failed {
   std::string message;
   bool operator==(const task_failed&) const = default;
 };
+/// A task has run for longer than others of its stage: it is to have a second attempt on another executor.
+struct speculative_task_submitted {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0; ///< that runs
+  executor_id executor;       ///< where
+  bool operator==(const speculative_task_submitted&) const = default;
+};
 /// An attempt ran out of memory: the next one of its task has more.
 struct task_escalated {
   stage_id stage;
@@ -131,9 +139,10 @@ struct map_output_lost {
   bool operator==(const map_output_lost&) const = default;
 };
 
-using any = std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
-                         lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested,
-                         executor_added, executor_removed, map_output_lost, attempt_overdue, task_escalated>;
+using any =
+    std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
+                 lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested, executor_added,
+                 executor_removed, map_output_lost, attempt_overdue, task_escalated, speculative_task_submitted>;
 
 /// The event's name, in kebab-case: `stage-submitted`.
 std::string_view name_of(const any& event) noexcept;

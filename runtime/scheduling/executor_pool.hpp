@@ -54,6 +54,7 @@ struct lease_record {
   allotment holding;
   std::deque<task_run> runs;      ///< in the order in which the executor works them off
   std::uint32_t in_flight = 0;    ///< tasks in `runs`
+  time_point front_since{};       ///< its first task has run since then at least
   bool draining = false;          ///< gets no more tasks; released when empty
   stage_id serves;                ///< whose tasks it was last given; 0: none yet
   std::optional<pool_index> pool; ///< of that stage's job, whose slot this is
@@ -152,6 +153,8 @@ public:
   /// How many present executors satisfy the demand when empty.
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
   bool satisfies(executor_index executor, demand_index d) const;
+  /// Whether an executor on another host than this one satisfies it.
+  bool is_satisfied_beyond(const std::string& host, demand_index d) const;
   bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
   std::size_t executors_with_room(demand_index d) const { return demands_[d].room.size(); }
   bool has_room_on(executor_index executor, demand_index d) const;

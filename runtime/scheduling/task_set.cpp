@@ -59,17 +59,43 @@ std::uint32_t task_set::take(lane_number lane, std::uint32_t most, executor_inde
   return n;
 }
 
-void task_set::succeed(partition_index partition) noexcept {
-  transition("task", records_[partition].state, status::done);
+std::optional<task_set::place> task_set::succeed(partition_index partition, attempt_number attempt) noexcept {
+  auto& r = records_[partition];
+  transition("task", r.state, status::done);
   --running_;
   ++done_;
+  if (!r.has_copy) return std::nullopt;
+  drop_wanted(partition);
+  auto& other = copies_.at(partition);
+  if (other.state != copy::status::running) return std::nullopt;
+  other.state = copy::status::ended;
+  --copies_running_;
+  if (attempt == r.attempt) return other.where;
+  // The copy was faster. Its number stays the highest that was used, and becomes that of the task.
+  const place slower{r.executor, r.attempt};
+  r.executor = other.where.executor;
+  r.attempt = other.where.attempt;
+  return slower;
 }
 
-std::uint32_t task_set::requeue(partition_index partition, bool blame) {
+std::uint32_t task_set::requeue(partition_index partition, attempt_number attempt, bool blame) {
   auto& r = records_[partition];
-  transition("task", r.state, status::running, status::pending);
-  ++r.attempt;
+  if (r.state != status::running) throw std::logic_error{"only an attempt that runs can end"};
   if (blame && r.failures < max_failures) ++r.failures;
+  if (r.has_copy) {
+    auto& other = copies_.at(partition);
+    if (other.state == copy::status::running) {
+      other.state = copy::status::ended;
+      --copies_running_;
+      if (attempt == r.attempt) { // the copy goes on in its place
+        r.executor = other.where.executor;
+        r.attempt = other.where.attempt;
+      }
+      return r.failures;
+    }
+  }
+  transition("task", r.state, status::pending);
+  r.attempt = next_attempt(partition);
   --running_;
   wait_again(partition);
   return r.failures;
@@ -78,9 +104,60 @@ std::uint32_t task_set::requeue(partition_index partition, bool blame) {
 void task_set::invalidate(partition_index partition) {
   auto& r = records_[partition];
   transition("task", r.state, status::done, status::pending);
-  ++r.attempt;
+  r.attempt = next_attempt(partition);
   --done_;
   wait_again(partition);
+}
+
+/// One that no attempt had, copies included, which are forgotten.
+attempt_number task_set::next_attempt(partition_index partition) {
+  auto& r = records_[partition];
+  attempt_number last = r.attempt;
+  if (r.has_copy) {
+    drop_wanted(partition);
+    const auto it = copies_.find(partition);
+    if (it->second.state != copy::status::wanted) last = std::max(last, it->second.where.attempt);
+    copies_.erase(it);
+    r.has_copy = false;
+  }
+  return last + 1;
+}
+
+void task_set::want_copy(partition_index partition) {
+  auto& r = records_[partition];
+  if (r.state != status::running || r.has_copy) throw std::logic_error{"only a task that runs once can have a copy"};
+  r.has_copy = true;
+  copies_.emplace(partition, copy{});
+  wanted_[r.lane].insert(partition);
+}
+
+const std::set<partition_index>& task_set::wanted_copies(lane_number lane) const {
+  static const std::set<partition_index> none;
+  const auto found = wanted_.find(lane);
+  return found == wanted_.end() ? none : found->second;
+}
+
+void task_set::start_copy(partition_index partition, executor_index executor, task_batch& batch) {
+  drop_wanted(partition);
+  auto& made = copies_.at(partition);
+  made.state = copy::status::running;
+  made.where = {executor, attempt_of(partition) + 1};
+  ++copies_running_;
+  batch.first = 0;
+  batch.count = 1;
+  batch.partitions = {partition};
+  batch.attempts = {made.where.attempt};
+}
+
+bool task_set::is_copy(partition_index partition, place where) const noexcept {
+  const auto& known = copies_.at(partition);
+  return known.state == copy::status::running && known.where == where;
+}
+
+void task_set::drop_wanted(partition_index partition) {
+  const auto lane = wanted_.find(records_[partition].lane);
+  if (lane == wanted_.end() || lane->second.erase(partition) == 0) return;
+  if (lane->second.empty()) wanted_.erase(lane);
 }
 
 void task_set::wait_again(partition_index partition) {
@@ -94,6 +171,8 @@ void task_set::move_to(lane_number lane, partition_index partition) {
   auto& r = records_[partition];
   if (r.lane == lane) return;
   const bool waits = r.state == status::pending;
+  const bool wants_copy = wanted_copies(r.lane).contains(partition);
+  drop_wanted(partition);
   if (waits) {
     if (partition >= next_fresh_) throw std::logic_error{"a task changes its lane only after its first attempt"};
     requeued_[r.lane].erase(partition);
@@ -101,6 +180,7 @@ void task_set::move_to(lane_number lane, partition_index partition) {
   }
   r.lane = lane;
   if (waits) wait_again(partition);
+  if (wants_copy) wanted_[lane].insert(partition);
 }
 
 std::optional<std::string> task_set::fault() const {
@@ -122,6 +202,19 @@ std::optional<std::string> task_set::fault() const {
     if (waits[p] != (records_[p].state == status::pending ? 1u : 0u))
       return "partition " + std::to_string(p) + " waits " + std::to_string(waits[p]) + " times";
   }
+  std::uint32_t copies = 0;
+  std::size_t wanted = 0;
+  for (const auto& [p, c] : copies_) {
+    if (!records_[p].has_copy) return "partition " + std::to_string(p) + " has a copy and does not know it";
+    copies += c.state == copy::status::running;
+    wanted += c.state == copy::status::wanted && records_[p].state == status::running;
+  }
+  for (const auto& [lane, all] : wanted_) {
+    wanted -= all.size();
+    for (const auto p : all)
+      if (records_[p].lane != lane) return "a copy is wanted in another lane than its task's";
+  }
+  if (copies != copies_running_ || wanted != 0) return "copies are counted wrongly";
   if (at_work != running_) return "the running tasks are counted wrongly";
   if (ended != done_) return "the tasks that are done are counted wrongly";
   return std::nullopt;

@@ -4,11 +4,14 @@
 /// under other conditions than the rest of the stage waits in a lane of its own.
 /// Owner: the stage in the dag scheduler. Not thread-safe; no clock, no I/O.
 /// Per task: pending -> running -> done; running -> pending after a failure or loss (the attempt number rises);
-/// done -> pending when its output is lost.
+/// done -> pending when its output is lost. A task that runs may have a second attempt beside the first, a *copy*
+/// (speculation): whichever succeeds first is accepted.
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,18 +55,37 @@ public:
   /// `batch`. Tasks that were tried before come first. @returns how many; 0 leaves the batch as it is.
   std::uint32_t take(lane_number lane, std::uint32_t most, executor_index executor, task_batch& batch);
 
-  /// True when this attempt is the current one, runs, and runs there. Anything else is late or forged.
+  /// An attempt and where it runs.
+  struct place {
+    executor_index executor = no_executor;
+    attempt_number attempt = 0;
+    bool operator==(const place&) const = default;
+  };
+
+  /// True when the task runs, and this attempt there is the current one, or its copy. Anything else is late or forged.
   bool is_current(partition_index partition, attempt_number attempt, executor_index executor) const noexcept {
     if (partition >= records_.size()) return false;
     const auto& r = records_[partition];
-    return r.state == status::running && r.attempt == attempt && r.executor == executor;
+    if (r.state != status::running) return false;
+    return (r.attempt == attempt && r.executor == executor) || (r.has_copy && is_copy(partition, {executor, attempt}));
   }
 
-  /// running -> done. @pre is_current
-  void succeed(partition_index partition) noexcept;
-  /// running -> pending with the next attempt number. @returns failures so far, this one included where `blame`.
-  /// @pre running
-  std::uint32_t requeue(partition_index partition, bool blame);
+  /// running -> done. @returns the other attempt of the task that still runs, which nobody needs any more.
+  /// @pre is_current
+  std::optional<place> succeed(partition_index partition, attempt_number attempt) noexcept;
+  /// The attempt has ended without success: running -> pending with the next attempt number, unless another one of the
+  /// task still runs. @returns failures so far, this one included where `blame`. @pre is_current
+  std::uint32_t requeue(partition_index partition, attempt_number attempt, bool blame);
+
+  /// The task gets a copy when an executor is found for it. @pre running, without a copy so far
+  void want_copy(partition_index partition);
+  bool has_copy(partition_index partition) const noexcept { return records_[partition].has_copy; }
+  /// Tasks of the lane whose copy has not begun.
+  const std::set<partition_index>& wanted_copies(lane_number lane) const;
+  /// The copy begins there: sets first, count, partitions and attempts of `batch`. @pre one of `wanted_copies`
+  void start_copy(partition_index partition, executor_index executor, task_batch& batch);
+  /// Copies that run.
+  std::uint32_t copies() const noexcept { return copies_running_; }
   /// done -> pending with the next attempt number: the output is lost.
   void invalidate(partition_index partition);
   /// From now on the task waits in this lane whenever it is pending.
@@ -85,6 +107,11 @@ private:
     std::uint32_t failures : 12 = 0;
     status state = status::pending;
     lane_number lane = 0;
+    bool has_copy = false; ///< `copies_` says more
+  };
+  struct copy {
+    place where;
+    enum class status : std::uint8_t { wanted, running, ended } state = status::wanted;
   };
   /// Partitions that wait again, first in first out.
   class queue {
@@ -103,6 +130,9 @@ private:
   };
 
   void wait_again(partition_index partition);
+  bool is_copy(partition_index partition, place where) const noexcept;
+  void drop_wanted(partition_index partition);
+  attempt_number next_attempt(partition_index partition);
 
 public:
   /// Memory of a task that waits; so many wait at once that it counts.
@@ -112,6 +142,9 @@ private:
   std::vector<record> records_;
   std::vector<queue> requeued_; ///< by lane
   std::uint32_t waiting_again_ = 0;
+  std::map<partition_index, copy> copies_;                  ///< of tasks that have had one in their current attempt
+  std::map<lane_number, std::set<partition_index>> wanted_; ///< none is empty
+  std::uint32_t copies_running_ = 0;
   partition_index next_fresh_ = 0; ///< partitions from here on were never handed out
   std::uint32_t running_ = 0;
   std::uint32_t done_ = 0;

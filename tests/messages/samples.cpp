@@ -239,8 +239,9 @@ std::vector<events::record> full_history() {
       events::map_output_lost{stage_id{20}, 4, executor_id{7}},
       events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
       events::task_escalated{stage_id{21}, 5, 1, executor_id{7}, profile_id{9}},
+      events::speculative_task_submitted{stage_id{21}, 5, 1, executor_id{7}},
   };
-  static_assert(std::variant_size_v<events::any> == 16, "a new event needs a sample here");
+  static_assert(std::variant_size_v<events::any> == 17, "a new event needs a sample here");
   std::vector<events::record> records;
   for (auto& event : all)
     records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});

@@ -69,12 +69,12 @@ TEST(state_machines, refuse_what_is_no_arrow_and_change_nothing) {
 
 TEST(state_machines, are_obeyed_by_tasks) {
   task_set tasks{2};
-  EXPECT_THROW(tasks.requeue(0, true), std::logic_error) << "it was not handed out";
+  EXPECT_THROW(tasks.requeue(0, tasks.attempt_of(0), true), std::logic_error) << "it was not handed out";
   task_batch batch;
   tasks.take(0, 1, 0, batch);
   EXPECT_THROW(tasks.invalidate(0), std::logic_error) << "it has no output yet";
-  tasks.succeed(0);
-  EXPECT_THROW(tasks.requeue(0, true), std::logic_error) << "it is done";
+  tasks.succeed(0, tasks.attempt_of(0));
+  EXPECT_THROW(tasks.requeue(0, tasks.attempt_of(0), true), std::logic_error) << "it is done";
   EXPECT_EQ(tasks.done(), 1u);
   EXPECT_EQ(tasks.running(), 0u);
 }

@@ -29,8 +29,8 @@ TEST(task_set, tasks_that_were_tried_come_first_with_their_attempt_numbers) {
   task_set tasks{5};
   task_batch batch;
   tasks.take(0, 3, 1, batch);
-  EXPECT_EQ(tasks.requeue(1, true), 1u);
-  EXPECT_EQ(tasks.requeue(0, false), 0u);
+  EXPECT_EQ(tasks.requeue(1, tasks.attempt_of(1), true), 1u);
+  EXPECT_EQ(tasks.requeue(0, tasks.attempt_of(0), false), 0u);
   EXPECT_EQ(tasks.pending(), 4u);
   EXPECT_EQ(tasks.take(0, 10, 2, batch), 2u);
   EXPECT_THAT(batch.partitions, ElementsAre(1, 0));
@@ -52,7 +52,7 @@ TEST(task_set, only_the_attempt_that_runs_there_is_current) {
   EXPECT_FALSE(tasks.is_current(0, 1, 1));
   EXPECT_FALSE(tasks.is_current(1, 0, 1));
   EXPECT_FALSE(tasks.is_current(99, 0, 1));
-  tasks.requeue(0, false);
+  tasks.requeue(0, tasks.attempt_of(0), false);
   EXPECT_FALSE(tasks.is_current(0, 0, 1));
   EXPECT_FALSE(tasks.is_current(0, 1, 1)) << "it waits";
 }
@@ -61,7 +61,7 @@ TEST(task_set, lost_output_is_made_again_under_the_next_attempt) {
   task_set tasks{1};
   task_batch batch;
   tasks.take(0, 1, 1, batch);
-  tasks.succeed(0);
+  tasks.succeed(0, tasks.attempt_of(0));
   EXPECT_TRUE(tasks.complete());
   tasks.invalidate(0);
   EXPECT_FALSE(tasks.complete());
@@ -75,7 +75,7 @@ TEST(task_set, failures_are_counted_up_to_a_limit_and_attempts_beyond_it) {
   task_batch batch;
   for (std::uint32_t i = 1; i <= task_set::max_failures + 10; ++i) {
     tasks.take(0, 1, 1, batch);
-    ASSERT_EQ(tasks.requeue(0, true), std::min(i, task_set::max_failures));
+    ASSERT_EQ(tasks.requeue(0, tasks.attempt_of(0), true), std::min(i, task_set::max_failures));
     ASSERT_EQ(tasks.attempt_of(0), i);
   }
 }
@@ -84,11 +84,11 @@ TEST(task_set, queue_of_retries_does_not_grow_with_their_number) {
   task_set tasks{100};
   task_batch batch;
   tasks.take(0, 100, 1, batch);
-  for (partition_index p = 0; p < 100; ++p) tasks.requeue(p, false);
+  for (partition_index p = 0; p < 100; ++p) tasks.requeue(p, tasks.attempt_of(p), false);
   for (int round = 0; round < 1000; ++round) {
     ASSERT_EQ(tasks.take(0, 10, 1, batch), 10u);
     const auto taken = batch.partitions;
-    for (const auto p : taken) tasks.requeue(p, false);
+    for (const auto p : taken) tasks.requeue(p, tasks.attempt_of(p), false);
     ASSERT_EQ(tasks.pending(), 100u);
   }
   EXPECT_EQ(tasks.fault(), std::nullopt);
@@ -99,9 +99,9 @@ TEST(task_set, tasks_wait_in_their_lane) {
   task_batch batch;
   tasks.take(0, 3, 1, batch);
   tasks.move_to(2, 1); // while it runs
-  tasks.requeue(0, false);
-  tasks.requeue(1, false);
-  tasks.requeue(2, false);
+  tasks.requeue(0, tasks.attempt_of(0), false);
+  tasks.requeue(1, tasks.attempt_of(1), false);
+  tasks.requeue(2, tasks.attempt_of(2), false);
   EXPECT_EQ(tasks.pending(), 4u);
   EXPECT_EQ(tasks.pending(0), 3u) << "two that wait again and a fresh one";
   EXPECT_EQ(tasks.pending(2), 1u);
@@ -113,7 +113,7 @@ TEST(task_set, tasks_wait_in_their_lane) {
   EXPECT_THAT(batch.partitions, ElementsAre(1, 0)) << "first in, first out";
   EXPECT_THAT(batch.attempts, ElementsAre(1, 1));
   EXPECT_EQ(tasks.fault(), std::nullopt);
-  tasks.requeue(1, false);
+  tasks.requeue(1, tasks.attempt_of(1), false);
   EXPECT_EQ(tasks.pending(2), 1u) << "it keeps its lane";
   tasks.move_to(0, 1);
   EXPECT_EQ(tasks.pending(0), 3u);

@@ -52,6 +52,8 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
   o.scarce_resource_wait = d.once_in(3) ? duration::zero() : d.once_in(3) ? never : duration{3s};
   if (d.once_in(3))
     o.sharing = {sharing_mode::fair, {{"a", {sharing_mode::fair, 3, 0}}, {"b", {sharing_mode::fifo, 1, 2}}}};
+  if (d.once_in(2))
+    o.speculation = {true, share{share::units_per_whole / 4}, share::whole(1), std::chrono::milliseconds{1}};
   o.max_stage_attempts = 8;
   o.infeasible_timeout = 60s;
   return o;

@@ -769,6 +769,31 @@ TEST_F(command_line, a_command_that_ran_out_of_memory_is_tried_again_with_more) 
               HasSubstr("a task that runs out of memory is tried again with 48m, then 96m, then 100m\n"));
 }
 
+TEST_F(command_line, a_task_that_takes_long_gets_a_second_attempt) {
+  const auto file = written("straggler.yaml", "name: straggler\nstages:\n  s: {tasks: 4, run: [sh, -c, "
+                                              "'if [ {partition}{attempt} = 30 ]; then sleep 1000; fi; "
+                                              "echo {attempt} >$1', sh, '{output}'], outputs: ['{partition}']}\n");
+  const auto with = [&](const std::vector<std::string>& conf) {
+    std::vector<std::string> words{"run", file, "--master=local-cluster[2,1,1g]"};
+    for (const auto& one : conf) words.insert(words.end(), {"--conf", one});
+    return run(words);
+  };
+  const std::string on = "troupe.speculation.enabled=true";
+  const std::string soon = "troupe.speculation.min-task-runtime=10ms";
+  const auto done = with({on, soon, "troupe.speculation.quantile=0.75"});
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_EQ(content_of(directory() + "/out/s/3"), "1\n") << "the number of the attempt";
+  // Each of these keeps the second attempt away.
+  for (const std::string key : {"troupe.speculation.enabled=false", "troupe.speculation.quantile=1",
+                                "troupe.speculation.multiplier=1000000", "troupe.speculation.min-task-runtime=1h"}) {
+    const auto late = with({on, soon, "troupe.speculation.quantile=0.75", "troupe.stage.timeout=1500ms", key});
+    EXPECT_EQ(late.code, 1) << key << late.output;
+    EXPECT_THAT(late.output, HasSubstr("did not end within its time-out")) << key;
+  }
+  EXPECT_THAT(with({"troupe.speculation.quantile=1.5"}).output,
+              HasSubstr("troupe.speculation.quantile = 1.5: must be an amount such as 0, 0.5 or 1/3"));
+}
+
 TEST_F(command_line, what_takes_too_long_fails) {
   const auto slow = [&](const std::string& more) {
     return written("slow.yaml", "name: slow\nstages:\n  nap: {tasks: 2, run: [sleep, 1000]" + more + "}\n");
