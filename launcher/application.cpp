@@ -144,6 +144,8 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.alternative_wait = s.get(keys::scheduler_alternative_wait);
   d.scheduler.scarce_resource_wait = s.get(keys::scheduler_scarce_resource_wait);
   d.scheduler.placement = placement_policy_of(s);
+  d.scheduler.executor_wait = s.get(keys::locality_executor_wait);
+  d.scheduler.host_wait = s.get(keys::locality_host_wait);
   d.scheduler.speculation = {s.get(keys::speculation_enabled), s.get(keys::speculation_quantile),
                              s.get(keys::speculation_multiplier), s.get(keys::speculation_min_task_runtime)};
   d.scheduler.sharing = sharing_of(s);

@@ -93,6 +93,7 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
     at.column("arguments", in.arguments->size(), in.tasks);
     write(*in.arguments, *out.mutable_arguments(), place{at, "arguments"});
   }
+  if (in.locations) write(*in.locations, *out.mutable_locations(), place{at, "locations"});
   out.set_keep_results(in.keep_results);
   write_list(in.carried, *out.mutable_carried(), at, "carried");
   write_timeout(in.timeout, [&](std::int64_t t) { out.set_timeout(t); });
@@ -111,6 +112,11 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
     read(in.arguments(), *column, place{at, "arguments"});
     at.column("arguments", column->size(), out.tasks);
     if (!column->empty()) out.arguments = std::move(column);
+  }
+  if (in.has_locations()) {
+    auto column = std::make_shared<packed_column>();
+    read(in.locations(), *column, place{at, "locations"});
+    out.locations = std::move(column);
   }
   out.keep_results = in.keep_results();
   read_list(in.carried(), out.carried, at, "carried");

@@ -155,6 +155,20 @@ public:
     return *this;
   }
 
+  /// Where each task would rather run: `HOST`, or `HOST/7` for executor 7 there, in any order; {}: anywhere. One entry
+  /// for each task, or one for all of them. A free slot waits for `troupe.locality.executor-wait` and
+  /// `troupe.locality.host-wait` before it takes a task that would rather be elsewhere.
+  task_stage& prefer(const std::vector<std::vector<std::string>>& locations) {
+    auto column = std::make_shared<packed_column>();
+    for (const auto& of_task : locations) {
+      std::string entry;
+      for (const auto& one : of_task) entry += (entry.empty() ? "" : "\n") + one;
+      column->push_back(entry);
+    }
+    stage().locations = std::move(column);
+    return *this;
+  }
+
   /// Starts only when all tasks of an earlier stage of this job are done.
   template <class R2, class A2>
   task_stage& after(const task_stage<R2, A2>& earlier) {

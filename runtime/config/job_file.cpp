@@ -106,6 +106,13 @@ private:
     stage.name = declared.name;
     stage.timeout = declared.timeout.value_or(defaults_.stage_timeout);
     stage.task_timeout = declared.task_timeout.value_or(defaults_.task_timeout);
+    if (!declared.prefer.empty()) {
+      auto column = std::make_shared<packed_column>();
+      std::string all;
+      for (const auto& location : declared.prefer) all += (all.empty() ? "" : "\n") + location;
+      column->push_back(all);
+      stage.locations = std::move(column);
+    }
     stage.keep_results = false; // what a command makes are files
     auto profile = profile_index(declared);
     if (!profile) return profile.error();

@@ -12,6 +12,7 @@
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/config/spelling.hpp>
 #include <troupe/runtime/resources/amount.hpp>
+#include <troupe/runtime/scheduling/located_tasks.hpp>
 
 namespace troupe {
 namespace {
@@ -47,14 +48,14 @@ public:
                         what_ +
                             ": a stage's name is made of letters, digits, `-`, `_` and `.`, begins with a letter or "
                             "a digit, and has at most 64 of them");
-    if (auto ok = check_fields(
-            file_, node_, what_,
-            {"profile", "after", "for-each", "tasks", "run", "environment", "outputs", "timeout", "task-timeout"});
+    if (auto ok = check_fields(file_, node_, what_,
+                               {"profile", "after", "for-each", "tasks", "run", "environment", "outputs", "prefer",
+                                "timeout", "task-timeout"});
         !ok)
       return ok.error();
     for (const auto step : {&stage_reader::read_profile, &stage_reader::read_after, &stage_reader::read_for_each,
                             &stage_reader::read_tasks, &stage_reader::read_run, &stage_reader::read_environment,
-                            &stage_reader::read_outputs, &stage_reader::read_timeouts}) {
+                            &stage_reader::read_outputs, &stage_reader::read_prefer, &stage_reader::read_timeouts}) {
       if (auto ok = (this->*step)(); !ok) return ok.error();
     }
     return std::move(out_);
@@ -70,6 +71,21 @@ private:
     if (!name) return name.error();
     out_.profile = std::move(*name);
     out_.profile_line = profile->line;
+    return {};
+  }
+
+  result<void> read_prefer() {
+    const auto* prefer = node_.find("prefer");
+    if (!prefer) return {};
+    if (!prefer->is_list())
+      return fault(prefer->line, "prefer must be a list of hosts, such as [" +
+                                     (prefer->is_text() ? prefer->text : std::string{"node1"}) + "]");
+    auto names = read_texts(file_, *prefer, what_ + ": prefer");
+    if (!names) return names.error();
+    for (const auto& name : *names)
+      if (const auto location = parse_location(name); !location)
+        return fault(prefer->line, "prefer: " + location.error().message);
+    out_.prefer = std::move(*names);
     return {};
   }
 

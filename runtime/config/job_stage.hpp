@@ -35,6 +35,7 @@ struct declared_stage {
   std::map<std::string, std::string> environment;
   std::vector<std::string> outputs; ///< templates of names; empty: none are declared
   int outputs_line = 0;
+  std::vector<std::string> prefer; ///< locations that its tasks would rather run at; empty: none
   std::optional<duration> timeout;
   std::optional<duration> task_timeout;
 

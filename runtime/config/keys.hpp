@@ -83,6 +83,8 @@ inline constexpr time_key driver_request_timeout{"troupe.driver.request-timeout"
 inline constexpr flag_key security_insecure{"troupe.security.insecure"};
 inline constexpr text_key security_secret_file{"troupe.security.secret-file"};
 
+inline constexpr time_key locality_executor_wait{"troupe.locality.executor-wait"};
+inline constexpr time_key locality_host_wait{"troupe.locality.host-wait"};
 inline constexpr flag_key speculation_enabled{"troupe.speculation.enabled"};
 inline constexpr time_key speculation_min_task_runtime{"troupe.speculation.min-task-runtime"};
 inline constexpr share_key speculation_multiplier{"troupe.speculation.multiplier"};

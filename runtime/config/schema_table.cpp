@@ -140,6 +140,14 @@ constexpr setting_schema entries[] = {
            "How GPUs are found when neither addresses nor a script are given: probe asks nvidia-smi; fake makes up "
            "addresses, for tests; probe-or-fake makes them up where nvidia-smi finds none."),
     count(keys::gpu_fake, "2", 1, 1024, driver, "How many GPU addresses are made up."),
+    time_or_never(
+        keys::locality_executor_wait, "3s", 0, driver,
+        "How long a free slot waits for a task that would rather run on its executor before it takes one that "
+        "would rather run on another executor of its host; 0: not at all; never: for ever."),
+    time_or_never(
+        keys::locality_host_wait, "3s", 0, driver,
+        "How long a free slot waits, after that, for a task that would rather run on its host before it takes "
+        "any; 0: not at all; never: for ever."),
     memory(keys::log_file_size, "16m", 64 << 10, all, "Size at which a log file is rotated."),
     count(keys::log_files, "3", 1, 1000, all, "How many log files of a process are kept."),
     choice(keys::log_level, "info", log_levels, all, "Least important messages that are logged."),

@@ -40,6 +40,10 @@ public:
     placement_policy placement = placement_policy::spread;
     sharing_options sharing{};
     speculation_options speculation{};
+    /// How long a free slot waits for a task that would rather run on its executor, and then for one that would rather
+    /// run on its host, before it takes any (spec TS-9). `never` is possible.
+    duration executor_wait = std::chrono::seconds{3};
+    duration host_wait = std::chrono::seconds{3};
     /// A stage that has had no room for so long takes executors with addresses that it does not ask for, although
     /// others do; `never` is possible.
     duration scarce_resource_wait = std::chrono::seconds{3};
@@ -203,10 +207,9 @@ private:
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
   void open_lease(lease_record& lease, effects::list& out);
-  bool has_work_for(const task_lane& lane, executor_index e) const {
-    return lane.stage->tasks.pending(lane.number) > 0 || copy_for(lane, e);
-  }
-  task_lane* next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease) const;
+  bool has_work_for(const task_lane& lane, executor_index e, time_point now) const;
+  task_lane* next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease, time_point now) const;
+  std::uint32_t take(task_lane& lane, std::uint32_t most, executor_index e, time_point now, task_batch& batch);
   bool grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
   bool must_yield(const lease_record& lease, const task_lane& mine);
   void claim_granted(demand_index d, executor_index e);
@@ -229,6 +232,11 @@ private:
   bool may_copy(const task_lane& lane, partition_index partition, executor_index e) const;
   std::optional<partition_index> copy_for(const task_lane& lane, executor_index e) const;
   bool place_copies(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
+
+  // locality.cpp: tasks near their data
+  locality_level allowed_level(const stage_run& stage, time_point now) const;
+  bool place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
+  bool is_declining() const;
 
   // sharing.cpp: whose the next slot is
   bool comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const;

@@ -156,7 +156,7 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   const bool copies = speculate(now, out);
   const auto held = held_.size();
   admit(now, out);
-  if (!late.empty() || overdue || resubmitted || forgiven || scarce || copies || held != held_.size())
+  if (!late.empty() || overdue || resubmitted || forgiven || scarce || copies || is_declining() || held != held_.size())
     schedule(now, out);
   report_load(now, out);
 }

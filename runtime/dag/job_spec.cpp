@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include <troupe/runtime/scheduling/located_tasks.hpp>
+
 namespace troupe {
 
 namespace {
@@ -61,6 +63,18 @@ fault check_arguments(const stage_spec& stage) {
     if (const auto size = stage.arguments->ends[i] - begin; size > max_argument_size)
       return "has an argument of " + std::to_string(size) + " bytes for partition " + std::to_string(i) + ", at most " +
              std::to_string(max_argument_size) + " are allowed: let the task read its data from files or a dataset";
+  return {};
+}
+
+fault check_locations(const stage_spec& stage) {
+  if (!stage.locations) return {};
+  if (!stage.locations->is_well_formed()) return "has a column of locations whose ends do not fit its data";
+  if (const auto n = stage.locations->size(); n != stage.tasks && n != 1)
+    return "has " + std::to_string(n) + " locations for " + std::to_string(stage.tasks) +
+           " tasks; give one for each task, one for all of them, or none";
+  for (std::size_t i = 0; i < stage.locations->size(); ++i)
+    if (const auto parsed = parse_locations((*stage.locations)[i]); !parsed)
+      return "partition " + std::to_string(i) + " has a location that is none: " + parsed.error().message;
   return {};
 }
 
@@ -130,6 +144,7 @@ fault check_stage(const job_spec& job, std::size_t index) {
   if (auto f = check_shape(job, stage)) return f;
   if (stage.is_shuffle_map() && !stage.is_native()) return "is a command and cannot write shuffle buckets";
   if (auto f = check_arguments(stage)) return f;
+  if (auto f = check_locations(stage)) return f;
   for (const auto timeout : {stage.timeout, stage.task_timeout})
     if (timeout != never && (timeout <= duration::zero() || timeout > max_timeout))
       return "has a time-out of " + std::to_string(timeout.count()) + "ns, which must be above 0 and at most 1000 days";
@@ -146,11 +161,11 @@ bool packed_column::is_well_formed() const noexcept {
 }
 
 bool stage_spec::operator==(const stage_spec& other) const {
-  const auto same_arguments = [](const auto& a, const auto& b) { return a && b ? *a == *b : a == b; };
+  const auto same_column = [](const auto& a, const auto& b) { return a && b ? *a == *b : a == b; };
   return name == other.name && profile == other.profile && carried == other.carried && tasks == other.tasks &&
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
          keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
-         same_arguments(arguments, other.arguments);
+         same_column(arguments, other.arguments) && same_column(locations, other.locations);
 }
 
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {

@@ -98,9 +98,11 @@ struct stage_spec {
   std::vector<stage_dependency> dependencies; ///< in the order in which the program reads its inputs
   std::variant<native_program, command_program> program;
   std::shared_ptr<const packed_column> arguments; ///< per task; null: all empty
-  bool keep_results = true;                       ///< results of this stage go to the submitter
-  duration timeout = never;                       ///< of one attempt of the stage: longer ones fail the job
-  duration task_timeout = never;                  ///< of one attempt of a task: longer ones are ended, and have failed
+  /// Where each task would rather run (see `parse_locations`), or one entry for all of them; null: anywhere.
+  std::shared_ptr<const packed_column> locations;
+  bool keep_results = true;      ///< results of this stage go to the submitter
+  duration timeout = never;      ///< of one attempt of the stage: longer ones fail the job
+  duration task_timeout = never; ///< of one attempt of a task: longer ones are ended, and have failed
 
   bool is_shuffle_map() const noexcept { return buckets > 0; }
   bool is_native() const noexcept { return program.index() == 0; }

@@ -33,6 +33,7 @@ void dag_scheduler::unready(task_lane& lane) {
     if (it->second.empty()) ready_.erase(it);
   }
   lane.takes_scarce = false;
+  if (lane.number == 0) lane.stage->declined_since.reset();
   scarce_due_ = true;
 }
 
@@ -156,7 +157,7 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
   while (cap > 0) {
     const auto it = ready_.find(lease.demand);
     if (it == ready_.end()) return;
-    auto* const next = next_for(it->second, lease);
+    auto* const next = next_for(it->second, lease, now);
     if (!next) return;
     auto& lane = *next;
     auto& stage = *lane.stage;
@@ -166,13 +167,8 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
     auto& record = pool_[lease.executor];
     auto& orders = orders_for(lease.executor);
     task_batch batch;
-    auto n = stage.tasks.take(lane.number, most, lease.executor, batch);
-    if (n == 0) {
-      const auto copied = copy_for(lane, lease.executor);
-      if (!copied) return;
-      stage.tasks.start_copy(*copied, lease.executor, batch);
-      n = 1;
-    }
+    const auto n = take(lane, most, lease.executor, now, batch);
+    if (n == 0) return;
     batch.stage = stage.id;
     batch.stage_attempt = stage.attempt;
     batch.lease = lease.id;
@@ -220,7 +216,7 @@ void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now,
 void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& out) {
   const auto it = ready_.find(lease.demand);
   if (it != ready_.end() && !lease.draining) {
-    auto* const next = next_for(it->second, lease);
+    auto* const next = next_for(it->second, lease, now);
     const auto& lane = next ? *next : first_in_line(it->second, &lease);
     if (must_yield(lease, lane) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
@@ -249,18 +245,48 @@ void dag_scheduler::open_lease(lease_record& lease, effects::list& out) {
   out.push_back(effects::publish{events::lease_granted{lease.id, executor, what.profile, lease.holding}});
 }
 
+/// Whether a task of the lane may run there now, or a copy of one.
+bool dag_scheduler::has_work_for(const task_lane& lane, executor_index e, time_point now) const {
+  auto& stage = *lane.stage;
+  const auto& info = pool_[e].info;
+  const bool has_task = lane.number == 0 && stage.tasks.located()
+                            ? stage.tasks.has_near(info.executor, info.host, allowed_level(stage, now))
+                            : stage.tasks.pending(lane.number) > 0;
+  return has_task || copy_for(lane, e);
+}
+
 /// The first lane of a line that has something for the lease's executor; null: none has.
-task_lane* dag_scheduler::next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease) const {
+task_lane* dag_scheduler::next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease,
+                                   time_point now) const {
   auto& first = first_in_line(lanes, &lease);
-  if (has_work_for(first, lease.executor)) return &first;
+  if (has_work_for(first, lease.executor, now)) return &first;
   for (const auto& [r, lane] : lanes)
-    if (has_work_for(*lane, lease.executor)) return lane;
+    if (has_work_for(*lane, lease.executor, now)) return lane;
   return nullptr;
+}
+
+/// Hands out tasks of the lane that may run there, else a copy of one. @returns how many
+std::uint32_t dag_scheduler::take(task_lane& lane, std::uint32_t most, executor_index e, time_point now,
+                                  task_batch& batch) {
+  auto& tasks = lane.stage->tasks;
+  const auto& info = pool_[e].info;
+  const auto n = lane.number == 0 && tasks.located()
+                     ? tasks.take_near(info.executor, info.host, allowed_level(*lane.stage, now), most, e, batch)
+                     : tasks.take(lane.number, most, e, batch);
+  if (n > 0) return n;
+  const auto copied = copy_for(lane, e);
+  if (!copied) return 0;
+  tasks.start_copy(*copied, e, batch);
+  return 1;
 }
 
 /// New leases, at most so many, for what waits in one lane as one of its demands, as far as there is room, and an even
 /// share of the tasks for each. @returns whether there was any
 bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
+  if (lane.number == 0 && lane.stage->tasks.located()) {
+    const bool placed = place_near(lane, d, most, now, out);
+    return place_copies(lane, d, most, now, out) || placed;
+  }
   const std::uint64_t all = lane.stage->tasks.pending(lane.number);
   const auto waiting = std::min(all, most);
   // An even share is one of all leases that will be had, also where they come one after the other.

@@ -37,6 +37,11 @@ stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, cons
   lanes[0].demands = std::move(of_demands);
   program = std::make_shared<const std::variant<native_program, command_program>>(what.program);
   most_in_batch = most_arguments_in_batch(what);
+  if (what.locations) {
+    std::vector<std::string_view> locations;
+    for (std::size_t i = 0; i < what.locations->size(); ++i) locations.push_back((*what.locations)[i]);
+    tasks.locate(std::make_unique<located_tasks>(locations, what.tasks));
+  }
 }
 
 std::vector<resolved_profile> escalations_of(const resolved_profile& profile) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -128,6 +129,9 @@ public:
   std::unique_ptr<duration_histogram> durations;
   /// Mean wall time of one attempt so far; 0 before the first outcome.
   std::uint64_t mean_nanoseconds = 0;
+  /// Since when slots have stayed free because no task that waits would rather run there; nothing: none does.
+  std::optional<time_point> declined_since;
+  bool far_anyway = false; ///< no executor is there that any task would rather have
   std::uint32_t failures = 0;
   std::uint64_t run_nanoseconds = 0;
   std::uint64_t cpu_nanoseconds = 0;

@@ -111,6 +111,9 @@ std::string dag_scheduler::waiting_for(const task_lane& lane) const {
     if (fit == 0) continue;
     const auto reason = pool_.refusal_of(d);
     if (const auto kept = kept_executors(d); !kept.empty()) return prefix + kept;
+    if (lane.number == 0 && stage.declined_since)
+      return prefix + "its tasks would rather run near their data than where there is room "
+                      "(troupe.locality.executor-wait, troupe.locality.host-wait)";
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +

@@ -149,6 +149,11 @@ bool executor_pool::satisfies(executor_index executor, demand_index d) const {
   return demands_[d].satisfied_by.contains(executor);
 }
 
+bool executor_pool::is_satisfied_on(const std::string& host, demand_index d) const {
+  const auto& all = demands_[d].satisfied_by;
+  return std::any_of(all.begin(), all.end(), [&](executor_index e) { return executors_[e]->info.host == host; });
+}
+
 bool executor_pool::is_satisfied_beyond(const std::string& host, demand_index d) const {
   const auto& all = demands_[d].satisfied_by;
   return std::any_of(all.begin(), all.end(), [&](executor_index e) { return executors_[e]->info.host != host; });

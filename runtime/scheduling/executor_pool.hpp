@@ -153,6 +153,8 @@ public:
   /// How many present executors satisfy the demand when empty.
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
   bool satisfies(executor_index executor, demand_index d) const;
+  /// Whether an executor on this host satisfies it.
+  bool is_satisfied_on(const std::string& host, demand_index d) const;
   /// Whether an executor on another host than this one satisfies it.
   bool is_satisfied_beyond(const std::string& host, demand_index d) const;
   bool has_room(demand_index d) const { return !demands_[d].room.empty(); }

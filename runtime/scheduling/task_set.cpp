@@ -43,7 +43,7 @@ std::uint32_t task_set::take(lane_number lane, std::uint32_t most, executor_inde
     running_ += n;
     return n;
   }
-  if (lane != 0) return 0;
+  if (lane != 0) return 0; // with locations, no task is fresh
   const auto n = std::min<std::uint32_t>(most, size() - next_fresh_);
   if (n == 0) return 0;
   batch.first = next_fresh_;
@@ -160,8 +160,55 @@ void task_set::drop_wanted(partition_index partition) {
   if (lane->second.empty()) wanted_.erase(lane);
 }
 
+void task_set::locate(std::unique_ptr<located_tasks> located) {
+  if (next_fresh_ > 0) throw std::logic_error{"tasks have locations before the first is handed out"};
+  located_ = std::move(located);
+  next_fresh_ = size();
+  located_waiting_ = size();
+  waiting_again_ = size();
+}
+
+std::optional<partition_index> task_set::find_near(executor_id executor, const std::string& host,
+                                                   locality_level level) {
+  return located_->find(executor, host, level, [this](partition_index p) {
+    return records_[p].state == status::pending && records_[p].lane == 0;
+  });
+}
+
+bool task_set::has_near(executor_id executor, const std::string& host, locality_level level) {
+  return located_waiting_ > 0 && find_near(executor, host, level);
+}
+
+std::uint32_t task_set::take_near(executor_id executor, const std::string& host, locality_level level,
+                                  std::uint32_t most, executor_index index, task_batch& batch) {
+  std::uint32_t n = 0;
+  batch.partitions.clear();
+  batch.attempts.clear();
+  for (; n < most; ++n) {
+    const auto p = find_near(executor, host, level);
+    if (!p) break;
+    auto& r = records_[*p];
+    transition("task", r.state, status::running);
+    r.executor = index;
+    batch.partitions.push_back(*p);
+    batch.attempts.push_back(r.attempt);
+  }
+  batch.first = 0;
+  batch.count = n;
+  located_waiting_ -= n;
+  waiting_again_ -= n;
+  running_ += n;
+  return n;
+}
+
 void task_set::wait_again(partition_index partition) {
   const auto lane = records_[partition].lane;
+  if (lane == 0 && located_) {
+    located_->push(partition);
+    ++located_waiting_;
+    ++waiting_again_;
+    return;
+  }
   if (requeued_.size() <= lane) requeued_.resize(std::size_t{lane} + 1);
   requeued_[lane].push(partition);
   ++waiting_again_;
@@ -175,7 +222,10 @@ void task_set::move_to(lane_number lane, partition_index partition) {
   drop_wanted(partition);
   if (waits) {
     if (partition >= next_fresh_) throw std::logic_error{"a task changes its lane only after its first attempt"};
-    requeued_[r.lane].erase(partition);
+    if (r.lane == 0 && located_)
+      --located_waiting_;
+    else
+      requeued_[r.lane].erase(partition);
     --waiting_again_;
   }
   r.lane = lane;
@@ -194,6 +244,16 @@ std::optional<std::string> task_set::fault() const {
       ++again;
       if (records_[p].lane != lane) return "partition " + std::to_string(p) + " waits in another lane than its own";
     }
+  if (located_) {
+    std::uint32_t near = 0;
+    for (partition_index p = 0; p < records_.size(); ++p)
+      if (records_[p].state == status::pending && records_[p].lane == 0) {
+        ++waits[p];
+        ++near;
+      }
+    if (near != located_waiting_) return "the tasks that wait for a place are counted wrongly";
+    again += near;
+  }
   if (again != waiting_again_) return "the tasks that wait again are counted wrongly";
   for (auto p = next_fresh_; p < records_.size(); ++p) ++waits[p];
   for (partition_index p = 0; p < records_.size(); ++p) {

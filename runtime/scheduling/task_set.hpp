@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/scheduling/located_tasks.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
 
 namespace troupe {
@@ -44,6 +46,7 @@ public:
     return static_cast<std::uint32_t>(records_.size()) - next_fresh_ + waiting_again_;
   }
   std::uint32_t pending(lane_number lane) const noexcept {
+    if (lane == 0 && located_) return located_waiting_;
     const auto again = lane < requeued_.size() ? requeued_[lane].size() : 0;
     return again + (lane == 0 ? static_cast<std::uint32_t>(records_.size()) - next_fresh_ : 0);
   }
@@ -53,7 +56,18 @@ public:
 
   /// Hands out at most `most` pending tasks of the lane to `executor`: sets first, count, partitions and attempts of
   /// `batch`. Tasks that were tried before come first. @returns how many; 0 leaves the batch as it is.
+  /// None of lane 0 where tasks have locations.
   std::uint32_t take(lane_number lane, std::uint32_t most, executor_index executor, task_batch& batch);
+
+  /// Its tasks, those of lane 0, wait by where they would rather run from now on. @pre none was handed out
+  void locate(std::unique_ptr<located_tasks> located);
+  /// Null: they have no locations.
+  const located_tasks* located() const noexcept { return located_.get(); }
+  /// Whether a task of lane 0 may run there at this level. @pre located
+  bool has_near(executor_id executor, const std::string& host, locality_level level);
+  /// Like `take`, of lane 0, the nearest first. @pre located
+  std::uint32_t take_near(executor_id executor, const std::string& host, locality_level level, std::uint32_t most,
+                          executor_index index, task_batch& batch);
 
   /// An attempt and where it runs.
   struct place {
@@ -131,6 +145,7 @@ private:
 
   void wait_again(partition_index partition);
   bool is_copy(partition_index partition, place where) const noexcept;
+  std::optional<partition_index> find_near(executor_id executor, const std::string& host, locality_level level);
   void drop_wanted(partition_index partition);
   attempt_number next_attempt(partition_index partition);
 
@@ -140,8 +155,10 @@ public:
 
 private:
   std::vector<record> records_;
-  std::vector<queue> requeued_; ///< by lane
-  std::uint32_t waiting_again_ = 0;
+  std::vector<queue> requeued_;            ///< by lane
+  std::unique_ptr<located_tasks> located_; ///< of lane 0, instead of its queue
+  std::uint32_t located_waiting_ = 0;
+  std::uint32_t waiting_again_ = 0;                         ///< in all lanes
   std::map<partition_index, copy> copies_;                  ///< of tasks that have had one in their current attempt
   std::map<lane_number, std::set<partition_index>> wanted_; ///< none is empty
   std::uint32_t copies_running_ = 0;

@@ -382,6 +382,17 @@ TEST_F(job_files, are_loaded_with_their_own_directory) {
   EXPECT_THAT(message_of(load_job((directory_ / "none.yaml").string(), {4})), HasSubstr("cannot open"));
 }
 
+TEST(job_file, a_stage_may_say_where_its_tasks_would_rather_run) {
+  const auto job = good("name: x\nstages:\n  a: {run: [true], prefer: [node1, node2/7]}\n  b: {run: [true]}\n");
+  ASSERT_NE(job.stages[0].locations, nullptr);
+  EXPECT_EQ((*job.stages[0].locations)[0], "node1\nnode2/7");
+  EXPECT_EQ(job.stages[1].locations, nullptr);
+  EXPECT_THAT(fault("name: x\nstages:\n  a: {run: [true], prefer: node1}\n"),
+              HasSubstr("prefer must be a list of hosts, such as [node1]"));
+  EXPECT_THAT(fault("name: x\nstages:\n  a: {run: [true], prefer: [no host]}\n"),
+              HasSubstr("prefer: `no host` is no location; write a host, such as node1"));
+}
+
 TEST(job_file, stages_may_have_time_outs) {
   const auto job = good("name: x\nstages:\n  a: {run: [true], timeout: 5min, task-timeout: 10s}\n  b: {run: [true]}\n"
                         "  c: {run: [true], timeout: never}\n");

@@ -185,6 +185,22 @@ std::string on_four_of_three_cores(const char* cpus, const profile_rules& rules)
 std::string single_cpus_on_four(const profile_rules& rules) { return on_four_of_three_cores("1", rules); }
 std::string pairs_of_cpus_on_four(const profile_rules& rules) { return on_four_of_three_cores("2", rules); }
 
+/// Of two tasks that prefer one of two hosts with a core each: how many run there and elsewhere, at first and after the
+/// wait for one level.
+std::string near_and_far(const profile_rules& rules) {
+  scheduler_harness h{under(rules)};
+  const auto shape = h.shape_of({});
+  const auto near = h.add(executor_builder{}.host("near").shape(shape));
+  const auto far = h.add(executor_builder{}.host("far").shape(shape));
+  h.submit(job_builder{}.stage("s", 2).prefers({"near"}));
+  const auto now = [&] { return count(h.attempts(near).size()) + " " + count(h.attempts(far).size()); };
+  auto text = now();
+  h.tick(std::chrono::milliseconds{2900});
+  text += ", " + now();
+  h.tick(std::chrono::milliseconds{200});
+  return text + ", " + now();
+}
+
 const table scheduling_rows{
     "scheduling",
     {
@@ -199,6 +215,8 @@ const table scheduling_rows{
          same("4, 2, 1, 1")},
         {"TS-6", "tasks of 3 cpus on 6 cores", charged_by_its_own_cpus, same("2 run, 0 cpus free; 2 run; 6 cpus free")},
         {"TS-7", "an argument beyond the limit", an_argument_that_is_too_large, same("refused: …argument…")},
+        {"TS-9", "two tasks that prefer one of two hosts, at first, after 2.9s and 3.1s", near_and_far,
+         same("1 0, 1 0, 1 1")},
         {"TS-16", "4 executors of 3 cores, 1 cpu per task", single_cpus_on_four, same("12")},
         {"TS-16", "4 executors of 3 cores, 2 cpus per task", pairs_of_cpus_on_four, same("4")},
         {"TS-20", "two tasks, 3 of 6 cores busy and none of 3, packed", packed, same("5, 0")},

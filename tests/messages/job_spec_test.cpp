@@ -79,6 +79,16 @@ TEST(job_validation, names_the_stage_and_the_fault) {
          column.ends[1] = 4;
          j.stages[0].arguments = std::make_shared<const packed_column>(column);
        }},
+      {"stage 0 (map) has 2 locations for 3 tasks; give one for each task, one for all of them, or none",
+       [](job_spec& j) { j.stages[0].locations = std::make_shared<const packed_column>(column_of(2)); }},
+      {"stage 0 (map) partition 0 has a location that is none: `no host` is no location; write a host, such as node1, "
+       "or "
+       "an executor on it, such as node1/7",
+       [](job_spec& j) {
+         packed_column column;
+         column.push_back("no host");
+         j.stages[0].locations = std::make_shared<const packed_column>(column);
+       }},
       {"stage 0 (map) has a native program without operations",
        [](job_spec& j) {
          j.stages[0].program = native_program{"b", {}};

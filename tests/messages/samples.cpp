@@ -34,7 +34,7 @@ static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 4);
 static_assert(field_count<stage_install>() == 9);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 11);
+static_assert(field_count<stage_spec>() == 12);
 static_assert(field_count<task_batch>() == 10);
 static_assert(field_count<task_failure>() == 10);
 
@@ -133,6 +133,7 @@ job_spec full_job() {
   map.buckets = 2;
   map.program = native_program{"b:1f", {{11, any_bytes}, {12, ""}}};
   map.arguments = std::make_shared<const packed_column>(column({"a", "", any_bytes}));
+  map.locations = std::make_shared<const packed_column>(column({"node1\nnode2/7", "", "node3"}));
   map.keep_results = false;
   map.timeout = std::chrono::seconds{5};
   map.task_timeout = std::chrono::nanoseconds{7};

@@ -168,6 +168,13 @@ job_builder& job_builder::buckets(std::uint32_t n) {
   return *this;
 }
 
+job_builder& job_builder::prefers(std::vector<std::string> each) {
+  auto column = std::make_shared<packed_column>();
+  for (const auto& one : each) column->push_back(one);
+  last().locations = std::move(column);
+  return *this;
+}
+
 job_builder& job_builder::after(std::uint32_t parent, dependency_kind kind) {
   last().dependencies.push_back({parent, kind});
   return *this;

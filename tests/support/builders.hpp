@@ -70,6 +70,8 @@ public:
   job_builder& command();
   job_builder& build_id(std::string id);
   job_builder& arguments(std::vector<std::string> each);
+  /// Where its tasks would rather run: an entry for each, or one for all.
+  job_builder& prefers(std::vector<std::string> each);
 
   /// The job; checked by `validate`.
   std::shared_ptr<const job_spec> make() const;

@@ -198,6 +198,7 @@ job_builder simulator::make_job() {
   for (std::uint32_t s = 0; s < stages; ++s) {
     job.stage("s" + std::to_string(s), tasks[s]).buckets(buckets[s]);
     job.with(static_cast<std::uint32_t>(dice_.once_in(2) ? 0 : dice_.between(0, profiles)));
+    if (dice_.once_in(4)) job.prefers({dice_.once_in(2) ? "host0" : "host1/" + std::to_string(dice_.between(1, 9))});
     for (const auto& edge : edges[s]) job.after(edge.stage, edge.kind);
   }
   return job;

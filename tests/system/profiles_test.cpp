@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include <unistd.h>
+
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/background.hpp>
@@ -248,6 +250,59 @@ TEST(executors, that_are_idle_give_their_room_at_once_to_a_profile_that_waits_fo
     EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "a task-only profile";
     EXPECT_EQ(session.range(0, 8, 4).with_resources(wide).count(), 8u) << "all four cores";
     EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "and back";
+    cluster.check_clean();
+  }
+}
+
+// -- locality
+
+std::int64_t work_somewhere(const std::string& directory) {
+  arrive(directory, "work");
+  return ::getpid();
+}
+constexpr auto work_somewhere_task = task<"profiles-work-somewhere", work_somewhere>;
+
+struct preference {
+  const char* name;
+  const char* master; ///< with room for two executors of one core
+  const char* key;
+  bool of_executor;
+};
+
+class locality : public ::testing::TestWithParam<preference> {};
+INSTANTIATE_TEST_SUITE_P(
+    levels, locality,
+    ::testing::Values(preference{"host", "local-cluster[2,1,1g]", "troupe.locality.host-wait", false},
+                      preference{"executor", "local-cluster[1,2,2g]", "troupe.locality.executor-wait", true}),
+    [](const auto& param) { return param.param.name; });
+
+TEST_P(locality, tasks_wait_for_where_they_would_rather_run) {
+  for (const std::string wait : {"never", "0"}) {
+    const rendezvous meeting;
+    test_cluster cluster{{.master = GetParam().master, .conf = {GetParam().key + ("=" + wait)}}};
+    auto session = cluster.make_session();
+    background<std::vector<std::int64_t>> warm{
+        cluster, [&] { return session.range(0, 2, 2).map(with(meeting.directory()), fn<meet_first>).collect(); }};
+    meeting.await("first", 2); // both executors are there
+    meeting.open("first");
+    warm.get();
+    const auto home = cluster.executors().at(0);
+    const auto where =
+        home.status.info.host + (GetParam().of_executor ? "/" + std::to_string(home.id.value) : std::string{});
+    job j{"near"};
+    const auto stage = j.stage("work")
+                           .run(work_somewhere_task)
+                           .arguments(std::vector<std::string>(3, meeting.directory()))
+                           .prefer({{where}});
+    background<std::vector<std::int64_t>> run{cluster, [&] { return session.run(j, stage); }};
+    const std::size_t at_once = wait == "0" ? 2 : 1;
+    EXPECT_EQ(meeting.await("work", at_once).size(), at_once);
+    meeting.open("work");
+    const auto pids = run.get();
+    EXPECT_EQ(std::set<std::int64_t>(pids.begin(), pids.end()).size(), at_once) << wait;
+    if (wait == "never") {
+      EXPECT_EQ(pids.front(), home.pid);
+    }
     cluster.check_clean();
   }
 }

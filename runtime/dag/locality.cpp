@@ -1,0 +1,72 @@
+// Tasks near their data: a slot that none of the waiting tasks would rather have stays free for a while (spec TS-9).
+
+#include <algorithm>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+/// How far from its data a task of the stage may run now. The clock runs while slots stay free for the sake of this,
+/// and not where nothing that is there could be near.
+locality_level dag_scheduler::allowed_level(const stage_run& stage, time_point now) const {
+  const auto& located = *stage.tasks.located();
+  if (stage.far_anyway) return locality_level::any;
+  auto waited = stage.declined_since ? now - *stage.declined_since : duration::zero();
+  const auto is_over = [&](duration wait) {
+    if (wait == never || waited < wait) return false;
+    waited -= wait;
+    return true;
+  };
+  if (located.names_executors() && !is_over(options_.executor_wait)) return locality_level::executor;
+  if (!is_over(options_.host_wait)) return locality_level::host;
+  return locality_level::any;
+}
+
+/// Leases, at most so many, on executors near the data of tasks that wait, the nearest first; pass after pass, one
+/// lease on each executor, until a pass gives none (spec TS-3). @returns whether there was any
+bool dag_scheduler::place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now,
+                               effects::list& out) {
+  auto& stage = *lane.stage;
+  const auto before = most;
+  const auto is_there = [&](const std::string& host) {
+    return std::any_of(lane.demands.begin(), lane.demands.end(),
+                       [&](demand_index each) { return pool_.is_satisfied_on(host, each); });
+  };
+  stage.far_anyway = !stage.tasks.located()->any_host(is_there);
+  const auto allowed = allowed_level(stage, now);
+  for (auto level = locality_level::executor; level <= allowed;
+       level = static_cast<locality_level>(static_cast<int>(level) + 1)) {
+    auto offers = pool_.with_room(d, pool_.executors_with_room(d));
+    while (most > 0 && !offers.empty()) {
+      std::vector<executor_index> again;
+      for (const auto e : offers) {
+        const auto& info = pool_[e].info;
+        if (most == 0 || !stage.tasks.has_near(info.executor, info.host, level)) continue;
+        auto* lease = pool_.grant_on(e, d);
+        if (!lease) continue;
+        open_lease(*lease, out);
+        fill(*lease, 1, now);
+        if (lease->in_flight == 0) drop_lease(*lease, true, now, out);
+        --most;
+        again.push_back(e);
+      }
+      offers = std::move(again);
+    }
+  }
+  const bool declines = stage.tasks.pending(0) > 0 && pool_.has_room(d);
+  if (!declines)
+    stage.declined_since.reset();
+  else if (!stage.declined_since)
+    stage.declined_since = now;
+  return most < before;
+}
+
+/// Whether slots stay free for the sake of tasks that could be nearer elsewhere.
+bool dag_scheduler::is_declining() const {
+  return std::any_of(ready_.begin(), ready_.end(), [](const auto& entry) {
+    return std::any_of(entry.second.begin(), entry.second.end(),
+                       [](const auto& lane) { return lane.second->stage->declined_since.has_value(); });
+  });
+}
+
+} // namespace troupe
