@@ -86,9 +86,7 @@ private:
 /// The same for one directory of whatever version.
 bool remove_cgroup_directory(const std::string& directory, bool kill, duration patience, cgroup_files files = {});
 
-/// Content of a small file of the kernel's, "" where it cannot be read.
-std::string read_cgroup_file(const std::string& path);
-/// Writes without making the file. Error: io, names the file.
+/// Writes to a file of a group without making the file. Error: io, names the file.
 result<void> write_cgroup_file(const std::string& path, std::string_view text);
 
 } // namespace troupe
