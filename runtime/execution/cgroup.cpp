@@ -184,7 +184,9 @@ cgroup_memory cgroup::memory() const {
       out.peak = read_number(file + "peak");
       const auto events = read_kernel_file(file + "events");
       out.kills = number_after(events, "oom_kill").value_or(0);
-      out.at_limit = number_after(events, "max").value_or(0) > 0;
+      // Limits of groups below count in the file without `local`, which is all that there is before Linux 5.2.
+      const auto own = number_after(read_kernel_file(file + "events.local"), "oom");
+      out.at_limit = own.value_or(number_after(events, "oom").value_or(0)) > 0;
     } else {
       out.limit = read_number(file + "limit_in_bytes");
       out.usage = read_number(file + "usage_in_bytes");

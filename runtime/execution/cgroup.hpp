@@ -38,7 +38,9 @@ struct cgroup_memory {
   std::uint64_t usage = 0; ///< bytes, with what it has in the page cache
   std::uint64_t peak = 0;  ///< bytes; the usage where the kernel keeps no peak
   std::uint64_t kills = 0; ///< processes that the kernel has killed here for lack of memory, whoever's limit was hit
-  bool at_limit = false;   ///< the group's own limit was hit at least once
+  /// The group's own limit left no memory at least once. To have been near it is not enough under v2, where the kernel
+  /// counts how often it had to kill for it; under v1 it is, since that counts only how often the limit was met.
+  bool at_limit = false;
 };
 
 /// The directory of a group in one hierarchy.
