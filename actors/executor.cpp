@@ -134,7 +134,7 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
 void executor_state::dispatch(executor_pointer self) {
   executor_report refused;
   bool stop = false;
-  bool killed = false;
+  bool unbegun = false;
   for (auto& effect : effects_buffer) {
     if (auto* r = std::get_if<effects::run_batch>(&effect)) {
       runner->run(std::shared_ptr<const task_batch>{r->orders, &r->orders->batches[r->index]});
@@ -146,11 +146,14 @@ void executor_state::dispatch(executor_pointer self) {
       runner->install(i->stage);
     } else if (auto* g = std::get_if<effects::remove_stage>(&effect)) {
       runner->remove(g->stage);
-      killed = true;
+      unbegun = true;
       config.blocks->remove(g->stage);
     } else if (auto* k = std::get_if<effects::kill_attempt>(&effect)) {
       runner->kill(k->which);
-      killed = true;
+      unbegun = true;
+    } else if (auto* b = std::get_if<effects::recall_lease>(&effect)) {
+      runner->give_back(b->lease);
+      unbegun = true;
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {
       log->warn("refused lease={} stage={} reason=\"{}\"", f->what.lease.value, f->what.stage.value, f->what.reason);
       refused.refusals.push_back(std::move(f->what));
@@ -160,7 +163,7 @@ void executor_state::dispatch(executor_pointer self) {
   }
   effects_buffer.clear();
   // Attempts that were still queued end without a thread that would report them.
-  if (killed) runner->flush();
+  if (unbegun) runner->flush();
   if (!refused.refusals.empty()) report(self, std::move(refused));
   if (stop) finish(self, {});
 }

@@ -140,6 +140,7 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.max_batch = static_cast<std::uint32_t>(s.get(keys::scheduler_max_batch));
   d.scheduler.window_batches = static_cast<std::uint32_t>(s.get(keys::scheduler_window_batches));
   d.scheduler.queue_ahead = s.get(keys::scheduler_queue_ahead);
+  d.scheduler.long_task = 10 * d.scheduler.queue_ahead;
   d.scheduler.loss_timeout = s.get(keys::executor_heartbeat_timeout);
   d.scheduler.alternative_wait = s.get(keys::scheduler_alternative_wait);
   d.scheduler.scarce_resource_wait = s.get(keys::scheduler_scarce_resource_wait);

@@ -97,6 +97,20 @@ result<executor_start> describe_executor(const node_description& node, const set
   return start;
 }
 
+/// Settings that are enforced by whoever starts executors as processes of its own: nobody does here.
+void warn_of_limits_without_effect(const settings& s) {
+  const auto warn = [](std::string_view key, const std::string& value, const char* instead) {
+    std::cerr << "troupe: warning: " << key << " = " << value
+              << " has no effect on an executor of `troupe node`; let `troupe cluster up` start the executors of this "
+                 "machine, or limit the whole node, as by `systemd-run --user --scope -p "
+              << instead << " troupe node …`\n";
+  };
+  if (const auto most = s.get(keys::task_max_processes); most > 0)
+    warn(keys::task_max_processes.name, std::to_string(most), "TasksMax=100");
+  if (const auto& kind = s.get(keys::executor_limits_cpu); kind != "none")
+    warn(keys::executor_limits_cpu.name, kind, "CPUQuota=200%");
+}
+
 int run_executor_node(const node_description& node, const settings& s, const node_run& how) {
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   keeper_options keeping;
@@ -108,6 +122,7 @@ int run_executor_node(const node_description& node, const settings& s, const nod
     if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
   };
   if (const auto code = run_below_keeper(std::move(keeping))) return *code;
+  warn_of_limits_without_effect(s);
   session_guard guard;
   auto start = describe_executor(node, s);
   if (!start) return complain(start.error());

@@ -148,7 +148,7 @@ static void write(const events::task_failed& in, pb::EventRecord& record, const 
 static void read(const pb::TaskFailed& in, events::task_failed& out, const place& at) {
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.executor.value = in.executor();
-  out.status = at.enumerator("status", in.status(), task_status::lost);
+  out.status = at.enumerator("status", in.status(), task_status::given_back);
   out.cause = at.enumerator("cause", in.cause(), failure_cause::suspected);
   out.message = at.text("message", in.message());
 }

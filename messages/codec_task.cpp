@@ -188,6 +188,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_ids(in.revoked, *out.mutable_revoked());
   write_ids(in.removed_stages, *out.mutable_removed_stages());
   write_list(in.kills, *out.mutable_kills(), at, "kills");
+  write_ids(in.recalled, *out.mutable_recalled());
   write_list(in.grants, *out.mutable_grants(), at, "grants");
   write_list(in.installs, *out.mutable_installs(), at, "installs");
   write_list(in.batches, *out.mutable_batches(), at, "batches");
@@ -200,6 +201,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_ids(in.revoked(), out.revoked);
   read_ids(in.removed_stages(), out.removed_stages);
   read_list(in.kills(), out.kills, at, "kills");
+  read_ids(in.recalled(), out.recalled);
   read_list(in.grants(), out.grants, at, "grants");
   read_list(in.installs(), out.installs, at, "installs");
   read_list(in.batches(), out.batches, at, "batches");
@@ -258,7 +260,7 @@ static void read(const pb::OutcomeBatch& in, outcome_batch& out, const place& at
   read_numbers(in.attempts(), out.attempts);
   out.statuses.reserve(in.statuses().size());
   for (const char status : in.statuses())
-    out.statuses.push_back(at.enumerator("statuses", static_cast<unsigned char>(status), task_status::lost));
+    out.statuses.push_back(at.enumerator("statuses", static_cast<unsigned char>(status), task_status::given_back));
   read(in.results(), out.results, place{at, "results"});
   read_list(in.failures(), out.failures, at, "failures");
   out.run_nanoseconds = in.run_nanoseconds();

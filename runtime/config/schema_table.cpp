@@ -206,7 +206,9 @@ constexpr setting_schema entries[] = {
         "Which executors may run a task: every one that satisfies its profile (compatible), or only those started for "
         "it (exact: Spark's rules in all that concerns profiles)."),
     time(keys::scheduler_queue_ahead, "1ms", 0, driver,
-         "Worth of work that is queued ahead at a slot; tasks that run longer than ten times this have none."),
+         "Worth of work that is queued ahead at a slot, behind tasks that run no longer than this; where nothing was "
+         "heard "
+         "for ten times this, it is taken back for a slot that is free."),
     time_or_never(keys::scheduler_scarce_resource_wait, "3s", 0, driver,
                   "How long tasks that ask for no GPU (or another resource with addresses) leave executors that have "
                   "one to unfinished stages that do ask for it; 0: not at all; never: for ever."),

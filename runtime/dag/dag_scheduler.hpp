@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <troupe/runtime/dag/queued_leases.hpp>
 #include <troupe/runtime/dag/stage_run.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/scheduling/effects.hpp>
@@ -50,7 +51,7 @@ public:
     std::uint32_t max_batch = 256;                       ///< most tasks in one batch
     std::uint32_t window_batches = 4;                    ///< most batches in flight per lease, for the shortest tasks
     duration queue_ahead = std::chrono::milliseconds{1}; ///< work queued per lease beyond the running task
-    duration long_task = std::chrono::milliseconds{10};  ///< nothing is queued ahead behind such tasks
+    duration long_task = std::chrono::milliseconds{10};  ///< nothing is queued ahead behind such tasks, nor left there
     duration infeasible_timeout = std::chrono::seconds{30};
     duration alternative_wait = std::chrono::seconds{3}; ///< without room, before the next alternative is asked for
     std::uint32_t max_stage_attempts = 4;                ///< that missing map outputs may end, in a row
@@ -238,6 +239,10 @@ private:
   bool place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
   bool is_declining() const;
 
+  // take_back.cpp: work that was queued behind what turns out to be long
+  void heard_of(lease_record& lease, time_point now);
+  bool take_back(time_point now);
+
   // sharing.cpp: whose the next slot is
   bool comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const;
   task_lane& first_in_line(const std::map<rank, task_lane*>& lanes, const lease_record* freed) const;
@@ -298,6 +303,7 @@ private:
   std::vector<job_id> finished_;                ///< ended in this event
   std::vector<lease_id> refill_;                ///< leases with news in this event
   std::vector<executor_index> dirty_;           ///< executors with orders in this event
+  queued_leases queued_;                        ///< those that have not been asked for their queue since their news
   std::set<executor_id> idle_;                  ///< without a lease
   suspect_book suspects_;                       ///< tasks of unfinished stages, any of which may have ended an executor
   std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block

@@ -156,7 +156,9 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   const bool copies = speculate(now, out);
   const auto held = held_.size();
   admit(now, out);
-  if (!late.empty() || overdue || resubmitted || forgiven || scarce || copies || is_declining() || held != held_.size())
+  const bool recalled = take_back(now);
+  if (!late.empty() || overdue || resubmitted || forgiven || scarce || copies || recalled || is_declining() ||
+      held != held_.size())
     schedule(now, out);
   report_load(now, out);
 }

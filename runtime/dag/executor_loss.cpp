@@ -76,6 +76,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   for (const auto lease_number : pool_[e].leases) {
     auto& lease = *pool_.find_lease(lease_number);
     stop_serving(lease);
+    queued_.forget(lease_number);
     // What ran when the executor died may have killed it; what only waited in its queue has not.
     bool front = true;
     for (const auto& run : lease.runs) {

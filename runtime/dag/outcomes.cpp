@@ -82,6 +82,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
   std::uint32_t succeeded = 0;
   std::uint32_t failed = 0;
   std::size_t next_failure = 0;
+  bool news = false;
   const bool was_complete = stage && stage->tasks.complete();
   for (std::uint32_t i = 0; i < batch->count; ++i) {
     const auto p = batch->partition(i);
@@ -95,12 +96,14 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       continue;
     }
     --record.in_flight;
+    news = news || status != task_status::given_back;
     if (!overdue_.empty()) forget_overdue(batch->lease, batch->stage, p, batch->attempt(i));
     if (!job || job->finished()) continue;
     if (!stage->tasks.is_current(p, batch->attempt(i), e)) {
-      out.push_back(effects::publish{events::task_failed{stage->id, p, batch->attempt(i), record.info.executor,
-                                                         task_status::killed, failure_cause::error,
-                                                         "another attempt of the task was faster"}});
+      if (status != task_status::given_back)
+        out.push_back(effects::publish{events::task_failed{stage->id, p, batch->attempt(i), record.info.executor,
+                                                           task_status::killed, failure_cause::error,
+                                                           "another attempt of the task was faster"}});
       continue;
     }
     // Before any of them can end the job, whose summary tells of it.
@@ -112,8 +115,12 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       if (status != task_status::succeeded) on_failure(*job, *stage, *lease, *batch, i, detail, now, out);
     }
   }
-  lease->front_since = now;
+  if (news) { // a task of it has begun, or can
+    lease->front_since = now;
+    lease->recalled = false;
+  }
   record.tasks_done += succeeded;
+  heard_of(*lease, now);
   refill_.push_back(batch->lease);
   if (!job || job->finished()) return;
   if (succeeded > 0)
@@ -186,6 +193,10 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const auto attempt = batch.attempt(i);
   auto status = batch.status(i);
   if (status == task_status::succeeded) status = task_status::failed; // a malformed success
+  if (status == task_status::given_back && attempt < task_set::free_attempts) {
+    (void) stage.tasks.requeue(p, attempt, false);
+    return;
+  }
   const auto& info = pool_[lease.executor].info;
   const std::string message = detail ? detail->message : std::string{};
   const auto cause = detail ? detail->cause : failure_cause::error;
@@ -377,6 +388,7 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
     drop_lease(*lease, false, now, out);
   } else {
     lease->draining = true;
+    heard_of(*lease, now);
     refill_.push_back(r.lease);
   }
   for (const auto& [id, why] : failed)

@@ -190,8 +190,12 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
       record.installed[stage.id] = stage.attempt;
       find_job(stage.job)->touched.insert(record.info.executor);
     }
-    if (lease.in_flight == 0) lease.front_since = now;
+    if (lease.in_flight == 0) {
+      lease.front_since = now;
+      lease.recalled = false;
+    }
     lease.add(batch);
+    heard_of(lease, now);
     serve(lease, stage);
     lane.served = now;
     record.in_flight += n;
@@ -207,6 +211,7 @@ void dag_scheduler::drop_lease(lease_record& lease, bool revoke, time_point now,
   const auto id = lease.id;
   if (revoke) orders_for(e).revoked.push_back(id);
   stop_serving(lease);
+  queued_.forget(id);
   pool_.release(id);
   out.push_back(effects::publish{events::lease_released{id, pool_[e].info.executor}});
   touch_idle(e, now);
@@ -220,7 +225,7 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
     const auto& lane = next ? *next : first_in_line(it->second, &lease);
     if (must_yield(lease, lane) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
-    } else if (next) {
+    } else if (next && (!lease.recalled || lease.in_flight == 0)) {
       const auto window = window_of(lease, lane);
       const auto space = window > lease.in_flight ? window - lease.in_flight : 0;
       // Few large batches rather than many small ones; near the end the rest is shared out evenly.

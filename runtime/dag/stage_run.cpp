@@ -65,21 +65,22 @@ void stage_run::measure(const outcome_batch& batch) {
   cpu_nanoseconds += batch.cpu_nanoseconds;
   peak_memory = std::max(peak_memory, batch.peak_memory);
   output_bytes += batch.output_bytes;
-  if (batch.count == 0) return;
+  const auto ran = batch.count - static_cast<std::uint32_t>(
+                                     std::count(batch.statuses.begin(), batch.statuses.end(), task_status::given_back));
+  if (ran == 0) return;
   if (durations) {
     const auto well = batch.statuses.empty()
-                          ? batch.count
+                          ? ran
                           : static_cast<std::uint32_t>(
                                 std::count(batch.statuses.begin(), batch.statuses.end(), task_status::succeeded));
-    durations->add(
-        duration{static_cast<std::int64_t>(std::min<std::uint64_t>(batch.run_nanoseconds, INT64_MAX)) / batch.count},
-        well);
+    durations->add(duration{static_cast<std::int64_t>(std::min<std::uint64_t>(batch.run_nanoseconds, INT64_MAX)) / ran},
+                   well);
   }
   // A large batch says more than a single task. What an executor claims is capped so that no sum can overflow.
   constexpr std::uint64_t longest = 1'000'000'000'000'000; // eleven days
   constexpr std::uint64_t memory = 3;
-  const auto mean = std::clamp<std::uint64_t>(batch.run_nanoseconds / batch.count, 1, longest);
-  const auto weight = std::min<std::uint64_t>(batch.count, 256);
+  const auto mean = std::clamp<std::uint64_t>(batch.run_nanoseconds / ran, 1, longest);
+  const auto weight = std::min<std::uint64_t>(ran, 256);
   mean_nanoseconds = mean_nanoseconds == 0
                          ? mean
                          : std::max<std::uint64_t>(1, (memory * mean_nanoseconds + weight * mean) / (memory + weight));

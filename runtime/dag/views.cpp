@@ -168,7 +168,7 @@ bool dag_scheduler::is_idle() const {
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
          unsatisfied_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() && suspects_.empty() &&
-         pool_.lease_count() == 0;
+         queued_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -234,6 +234,8 @@ std::optional<std::string> dag_scheduler::fault_of_tasks() const {
     for (const auto lease : record.leases) {
       const auto& what = *pool_.find_lease(lease);
       if (what.in_flight == 0) return "lease " + std::to_string(lease.value) + " holds a slot and has no task";
+      if (queued_.contains(lease) != (what.in_flight > 1 && !what.recalled))
+        return "lease " + std::to_string(lease.value) + " is wrongly listed as one that has a queue";
       for (const auto& run : what.runs) {
         const auto* stage = known(run.stage);
         if (!stage) continue;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <optional>
 #include <poll.h>
+
+#include <troupe/runtime/execution/kernel_file.hpp>
 
 namespace troupe {
 
@@ -21,27 +21,7 @@ constexpr std::uint64_t charge_step = 64 * 4096;
 /// What v1 shows where there is no limit is about 2^63.
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 62;
 
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc{} || end == text.data()) return {};
-  return value;
-}
-
-std::uint64_t read_number(const std::string& path) { return number_in(read_cgroup_file(path)).value_or(0); }
-
-/// The number behind `name ` at the begin of a line; 0 where there is no such line.
-std::uint64_t field(std::string_view text, std::string_view name) {
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto line = text.substr(0, end);
-    if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ' ')
-      return number_in(line.substr(name.size() + 1)).value_or(0);
-    if (end == text.npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return 0;
-}
+std::uint64_t read_number(const std::string& path) { return number_in(read_kernel_file(path)).value_or(0); }
 
 std::vector<std::string> groups_below(const std::string& directory) {
   std::vector<std::string> list;
@@ -56,7 +36,7 @@ std::vector<std::string> groups_below(const std::string& directory) {
 }
 
 void kill_members(const std::string& directory) {
-  const auto listed = read_cgroup_file(directory + "/cgroup.procs");
+  const auto listed = read_kernel_file(directory + "/cgroup.procs");
   std::string_view rest = listed;
   while (!rest.empty()) {
     const auto end = rest.find('\n');
@@ -69,7 +49,7 @@ void kill_members(const std::string& directory) {
 
 /// The group or one below it.
 bool holds_this_process(const std::string& directory) {
-  const auto members = "\n" + read_cgroup_file(directory + "/cgroup.procs");
+  const auto members = "\n" + read_kernel_file(directory + "/cgroup.procs");
   if (members.find("\n" + std::to_string(::getpid()) + "\n") != members.npos) return true;
   const auto below = groups_below(directory);
   return std::any_of(below.begin(), below.end(), holds_this_process);
@@ -105,21 +85,6 @@ result<void> limit_cpu(const cgroup_part& part, std::uint32_t thousandths) {
 }
 
 } // namespace
-
-std::string read_cgroup_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  std::string text;
-  for (;;) {
-    char buffer[4096];
-    const auto n = ::read(fd, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  ::close(fd);
-  return text;
-}
 
 result<void> write_cgroup_file(const std::string& path, std::string_view text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -217,14 +182,16 @@ cgroup_memory cgroup::memory() const {
       out.limit = read_number(file + "max"); // "max" is no number
       out.usage = read_number(file + "current");
       out.peak = read_number(file + "peak");
-      const auto events = read_cgroup_file(file + "events");
-      out.kills = field(events, "oom_kill");
-      out.at_limit = field(events, "max") > 0;
+      const auto events = read_kernel_file(file + "events");
+      out.kills = number_after(events, "oom_kill").value_or(0);
+      // Limits of groups below count in the file without `local`, which is all that there is before Linux 5.2.
+      const auto own = number_after(read_kernel_file(file + "events.local"), "oom");
+      out.at_limit = own.value_or(number_after(events, "oom").value_or(0)) > 0;
     } else {
       out.limit = read_number(file + "limit_in_bytes");
       out.usage = read_number(file + "usage_in_bytes");
       out.peak = read_number(file + "max_usage_in_bytes");
-      out.kills = field(read_cgroup_file(file + "oom_control"), "oom_kill");
+      out.kills = number_after(read_kernel_file(file + "oom_control"), "oom_kill").value_or(0);
       // Newer kernels count no failures; they charge in steps, so that the peak may stay a little below.
       out.at_limit = read_number(file + "failcnt") > 0 || read_number(file + "memsw.failcnt") > 0 ||
                      (out.limit > 0 && out.peak + charge_step >= out.limit);

@@ -38,7 +38,9 @@ struct cgroup_memory {
   std::uint64_t usage = 0; ///< bytes, with what it has in the page cache
   std::uint64_t peak = 0;  ///< bytes; the usage where the kernel keeps no peak
   std::uint64_t kills = 0; ///< processes that the kernel has killed here for lack of memory, whoever's limit was hit
-  bool at_limit = false;   ///< the group's own limit was hit at least once
+  /// The group's own limit left no memory at least once. To have been near it is not enough under v2, where the kernel
+  /// counts how often it had to kill for it; under v1 it is, since that counts only how often the limit was met.
+  bool at_limit = false;
 };
 
 /// The directory of a group in one hierarchy.
@@ -86,9 +88,7 @@ private:
 /// The same for one directory of whatever version.
 bool remove_cgroup_directory(const std::string& directory, bool kill, duration patience, cgroup_files files = {});
 
-/// Content of a small file of the kernel's, "" where it cannot be read.
-std::string read_cgroup_file(const std::string& path);
-/// Writes without making the file. Error: io, names the file.
+/// Writes to a file of a group without making the file. Error: io, names the file.
 result<void> write_cgroup_file(const std::string& path, std::string_view text);
 
 } // namespace troupe

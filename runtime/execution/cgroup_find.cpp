@@ -5,6 +5,8 @@
 #include <optional>
 #include <sstream>
 
+#include <troupe/runtime/execution/kernel_file.hpp>
+
 namespace troupe {
 
 namespace {
@@ -100,7 +102,7 @@ bool holds_only_us(const std::string& group) {
   namespace fs = std::filesystem;
   std::error_code failed;
   const auto own = fs::read_symlink("/proc/self/exe", failed);
-  const auto members = words_of(read_cgroup_file(group + "/cgroup.procs"));
+  const auto members = words_of(read_kernel_file(group + "/cgroup.procs"));
   return !failed && contains(members, std::to_string(::getpid())) &&
          std::all_of(members.begin(), members.end(), [&](const std::string& pid) {
            const auto program = fs::read_symlink("/proc/" + pid + "/exe", failed);
@@ -109,7 +111,7 @@ bool holds_only_us(const std::string& group) {
 }
 
 void move_members(const std::string& from, const std::string& to) {
-  for (const auto& pid : words_of(read_cgroup_file(from + "/cgroup.procs")))
+  for (const auto& pid : words_of(read_kernel_file(from + "/cgroup.procs")))
     static_cast<void>(write_cgroup_file(to + "/cgroup.procs", pid)); // one that has just ended cannot be moved
 }
 
@@ -122,7 +124,7 @@ cgroup_part find_in_v2(const std::optional<hierarchy>& unified, const std::vecto
     const std::string name{to_string(controller)};
     if (!unified)
       found.missing[controller] = "no cgroup hierarchy with the controller " + name + " is mounted";
-    else if (!contains(words_of(read_cgroup_file(unified->own + "/cgroup.controllers")), name))
+    else if (!contains(words_of(read_kernel_file(unified->own + "/cgroup.controllers")), name))
       found.missing[controller] = "the controller " + name + " is not given to " + unified->own;
     else
       there.push_back(controller);
@@ -133,7 +135,7 @@ cgroup_part find_in_v2(const std::optional<hierarchy>& unified, const std::vecto
   part.directory = own;
   const auto gives = [&](cgroup_controller controller) {
     return writable(part.directory) && writable(part.directory + "/cgroup.procs") &&
-           contains(words_of(read_cgroup_file(part.directory + "/cgroup.subtree_control")), to_string(controller));
+           contains(words_of(read_kernel_file(part.directory + "/cgroup.subtree_control")), to_string(controller));
   };
   while (!gives(there.front()) && part.directory.size() > unified->mount.size())
     part.directory.erase(part.directory.rfind('/'));
@@ -160,8 +162,8 @@ cgroup_part find_in_v2(const std::optional<hierarchy>& unified, const std::vecto
 } // namespace
 
 found_cgroups find_cgroups(const std::vector<cgroup_controller>& wanted, const cgroup_places& places) {
-  const auto mounts = read_cgroup_file(places.mounts);
-  const auto listed = read_cgroup_file(places.own_groups);
+  const auto mounts = read_kernel_file(places.mounts);
+  const auto listed = read_kernel_file(places.own_groups);
   found_cgroups found;
   std::vector<cgroup_part> parts;
   std::vector<cgroup_controller> of_v2;

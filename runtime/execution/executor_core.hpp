@@ -47,6 +47,11 @@ struct kill_attempt {
   kill_task which;
   bool operator==(const kill_attempt&) const = default;
 };
+/// Give back what of the lease has not begun.
+struct recall_lease {
+  lease_id lease;
+  bool operator==(const recall_lease&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -55,7 +60,7 @@ struct stop_executor {
   bool operator==(const stop_executor&) const = default;
 };
 using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
-                                   send_refusal, stop_executor>;
+                                   recall_lease, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

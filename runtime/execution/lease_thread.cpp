@@ -63,7 +63,7 @@ void lease_thread::push(std::shared_ptr<const task_batch> batch, std::shared_ptr
 }
 
 void lease_thread::kill(const kill_task& which) {
-  std::shared_ptr<outcome_batch> full;
+  full_batches full;
   {
     const std::lock_guard lock{mutex_};
     if (running_ && is_task(*current_.batch, next_ - 1, which)) {
@@ -73,11 +73,10 @@ void lease_thread::kill(const kill_task& which) {
     bool found = current_.batch && kill_queued(current_, next_, which, full);
     for (auto w = queue_.begin(); !found && w != queue_.end(); ++w) found = kill_queued(*w, 0, which, full);
   }
-  if (full) common_.on_outcomes(std::move(full));
+  for (auto& batch : full) common_.on_outcomes(std::move(batch));
 }
 
-bool lease_thread::kill_queued(const work& in, std::uint32_t from, const kill_task& which,
-                               std::shared_ptr<outcome_batch>& full) {
+bool lease_thread::kill_queued(const work& in, std::uint32_t from, const kill_task& which, full_batches& full) {
   const auto& b = *in.batch;
   auto i = from;
   if (b.partitions.empty()) {
@@ -88,41 +87,49 @@ bool lease_thread::kill_queued(const work& in, std::uint32_t from, const kill_ta
     while (i < b.count && !is_task(b, i, which)) ++i;
     if (i == b.count) return false;
   }
-  if (!killed_.emplace(in.batch.get(), i).second) return true;
-  --queued_;
-  // Booked at once: the task that runs before it may take hours. It joins the buffer, since kills come in crowds.
-  if (buffer_.is_for_another(b.stage, b.stage_attempt, b.lease) || buffer_.count() >= common_.flush_tasks)
-    full = buffer_.take();
-  buffer_.open(b.stage, b.stage_attempt, b.lease, now());
-  buffer_.add_failure(which.partition, which.attempt, task_status::killed,
-                      std::move(*failed_attempt(task_status::killed, "killed before it started").failure));
+  if (booked_.emplace(&b, i).second) book_unbegun(b, i, task_status::killed, full);
   return true;
 }
 
+void lease_thread::give_back() {
+  full_batches full;
+  {
+    const std::lock_guard lock{mutex_};
+    if (current_.batch)
+      for (auto i = next_; i < current_.batch->count; ++i)
+        if (booked_.emplace(current_.batch.get(), i).second)
+          book_unbegun(*current_.batch, i, task_status::given_back, full);
+    for (const auto& w : queue_) book_rest(w, 0, task_status::given_back, full);
+    queue_.clear();
+  }
+  for (auto& batch : full) common_.on_outcomes(std::move(batch));
+}
+
 void lease_thread::forget(const installed_stage& stage) {
-  std::vector<std::shared_ptr<outcome_batch>> full;
+  full_batches full;
   {
     const std::lock_guard lock{mutex_};
     for (const auto& w : queue_)
-      if (w.stage.get() == &stage) book_killed(w, 0, full);
+      if (w.stage.get() == &stage) book_rest(w, 0, task_status::killed, full);
     std::erase_if(queue_, [&](const work& w) { return w.stage.get() == &stage; });
     if (current_.stage.get() == &stage && running_) cancel_running();
   }
   for (auto& batch : full) common_.on_outcomes(std::move(batch));
 }
 
-/// Books every attempt from `from` on that has not been booked as killed before: each one handed over is reported once.
-void lease_thread::book_killed(const work& in, std::uint32_t from, std::vector<std::shared_ptr<outcome_batch>>& full) {
-  const auto& b = *in.batch;
-  for (auto i = from; i < b.count; ++i) {
-    if (killed_.erase({&b, i}) > 0) continue;
-    --queued_;
-    if (buffer_.is_for_another(b.stage, b.stage_attempt, b.lease) || buffer_.count() >= common_.flush_tasks)
-      if (auto out = buffer_.take()) full.push_back(std::move(out));
-    buffer_.open(b.stage, b.stage_attempt, b.lease, now());
-    buffer_.add_failure(b.partition(i), b.attempt(i), task_status::killed,
-                        std::move(*failed_attempt(task_status::killed, "killed before it started").failure));
-  }
+void lease_thread::book_rest(const work& in, std::uint32_t from, task_status status, full_batches& full) {
+  for (auto i = from; i < in.batch->count; ++i)
+    if (booked_.erase({in.batch.get(), i}) == 0) book_unbegun(*in.batch, i, status, full);
+}
+
+void lease_thread::book_unbegun(const task_batch& b, std::uint32_t i, task_status status, full_batches& full) {
+  --queued_;
+  // Booked at once: the task that runs before it may take hours. It joins the buffer, since these come in crowds.
+  if (buffer_.is_for_another(b.stage, b.stage_attempt, b.lease) || buffer_.count() >= common_.flush_tasks)
+    if (auto out = buffer_.take()) full.push_back(std::move(out));
+  buffer_.open(b.stage, b.stage_attempt, b.lease, now());
+  const auto* why = status == task_status::killed ? "killed before it started" : "given back before it started";
+  buffer_.add_failure(b.partition(i), b.attempt(i), status, std::move(*failed_attempt(status, why).failure));
 }
 
 void lease_thread::flush() {
@@ -232,7 +239,7 @@ void lease_thread::run_next_batch(guard& lock) {
   auto begin = now();
   while (next_ < batch.count && !stopping_ && !stage.removed()) {
     const auto i = next_++;
-    if (!killed_.empty() && killed_.erase({&batch, i}) > 0) continue;
+    if (!booked_.empty() && booked_.erase({&batch, i}) > 0) continue;
     --queued_;
     running_ = true;
     cancelled_.store(false, std::memory_order_relaxed);
@@ -250,8 +257,8 @@ void lease_thread::run_next_batch(guard& lock) {
     begin = ended;
   }
   if (next_ < batch.count && !stopping_) { // left early: the stage is gone
-    std::vector<std::shared_ptr<outcome_batch>> full;
-    book_killed(current_, next_, full);
+    full_batches full;
+    book_rest(current_, next_, task_status::killed, full);
     lock.unlock();
     for (auto& out : full) common_.on_outcomes(std::move(out));
     lock.lock();

@@ -63,6 +63,8 @@ public:
   void push(std::shared_ptr<const task_batch> batch, std::shared_ptr<installed_stage> stage);
   /// Ends an attempt if it is queued or runs here. A queued one is booked as killed at once; `flush` sends it.
   void kill(const kill_task& which);
+  /// Books everything that is queued as given back; `flush` sends it.
+  void give_back();
   /// Books what is queued of a stage that has been marked as removed as killed, and asks what runs of it to end.
   void forget(const installed_stage& stage);
   /// Sends what is buffered, on the calling thread.
@@ -88,9 +90,13 @@ private:
   };
   using guard = std::unique_lock<std::mutex>;
 
-  /// Books a queued task as killed. `full` receives outcomes that have to go out to make room. @pre locked
-  void book_killed(const work& in, std::uint32_t from, std::vector<std::shared_ptr<outcome_batch>>& full);
-  bool kill_queued(const work& in, std::uint32_t from, const kill_task& which, std::shared_ptr<outcome_batch>& full);
+  using full_batches = std::vector<std::shared_ptr<outcome_batch>>;
+
+  /// Books a task that has not begun. `full` receives outcomes that have to go out to make room. @pre locked
+  void book_unbegun(const task_batch& batch, std::uint32_t i, task_status status, full_batches& full);
+  /// The same for all from `from` on that have not been booked before, of a batch that is left. @pre locked
+  void book_rest(const work& in, std::uint32_t from, task_status status, full_batches& full);
+  bool kill_queued(const work& in, std::uint32_t from, const kill_task& which, full_batches& full);
   /// Asks the running attempt to end. @pre locked
   void cancel_running();
   void main_loop();
@@ -113,11 +119,11 @@ private:
   std::condition_variable wake_;
   lease_terms terms_; ///< changes only while nothing is queued or runs
   std::deque<work> queue_;
-  work current_;             ///< the batch that is being run; null where none
-  std::uint32_t next_ = 0;   ///< first task of it that has not started
-  bool running_ = false;     ///< task next_ - 1 of it runs
-  std::uint64_t queued_ = 0; ///< tasks that have not started and have not been killed
-  std::set<std::pair<const task_batch*, std::uint32_t>> killed_; ///< queued tasks that have been reported as killed
+  work current_;                                                 ///< the batch that is being run; null where none
+  std::uint32_t next_ = 0;                                       ///< first task of it that has not started
+  bool running_ = false;                                         ///< task next_ - 1 of it runs
+  std::uint64_t queued_ = 0;                                     ///< tasks that have not started and will
+  std::set<std::pair<const task_batch*, std::uint32_t>> booked_; ///< queued tasks that will not: their end is booked
   outcome_buffer buffer_;
   bool buffered_ran_here_ = false; ///< what is buffered was native
   bool sleeping_ = false;

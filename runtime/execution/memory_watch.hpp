@@ -13,11 +13,8 @@ namespace troupe {
 /// How often a command with a limit is looked at. What it takes and gives back in between goes unseen.
 inline constexpr duration memory_watch_interval = std::chrono::milliseconds{20};
 
-/// Memory that processes hold for themselves: without the files that they map, and with a part of what several of them
-/// share that makes the sum right. Bytes; 0 for processes that have ended.
-std::uint64_t private_memory_of(pid_t pid);
-
-/// Looks at a process and its descendants. What has left its parents (a daemon) is not seen. One thread.
+/// Looks at the memory that a process and its descendants hold for themselves. What has left its parents (a daemon) is
+/// not seen. One thread.
 class memory_watch {
 public:
   /// @param limit bytes, of all of them together

@@ -1,29 +1,12 @@
 #include <troupe/runtime/execution/process_limits.hpp>
 
-#include <algorithm>
-#include <charconv>
-#include <string_view>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <troupe/runtime/execution/cpu_affinity.hpp>
+#include <troupe/runtime/execution/process_memory.hpp>
 
 namespace troupe {
-
-namespace {
-
-/// Data of this process as RLIMIT_DATA counts it, in bytes.
-std::uint64_t own_data() {
-  const auto status = read_cgroup_file("/proc/self/status");
-  constexpr std::string_view label = "\nVmData:";
-  const auto at = status.find(label);
-  if (at == status.npos) return 0;
-  const auto begin = std::min(status.find_first_not_of(" \t", at + label.size()), status.size());
-  std::uint64_t kib = 0;
-  std::from_chars(status.data() + begin, status.data() + status.size(), kib);
-  return kib * 1024;
-}
-
-} // namespace
 
 std::string enter(const process_limits& limits) {
   std::string failed;
@@ -38,7 +21,7 @@ std::string enter(const process_limits& limits) {
 void limit_own_data(std::uint64_t bytes) {
   rlimit now{};
   if (bytes == 0 || ::getrlimit(RLIMIT_DATA, &now) != 0) return;
-  const auto wanted = own_data() + bytes;
+  const auto wanted = data_of(::getpid()) + bytes;
   if (now.rlim_cur != RLIM_INFINITY && now.rlim_cur <= wanted) return;
   now.rlim_cur = wanted;
   ::setrlimit(RLIMIT_DATA, &now);

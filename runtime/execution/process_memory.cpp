@@ -1,30 +1,44 @@
 #include <troupe/runtime/execution/process_memory.hpp>
 
+#include <array>
 #include <charconv>
-#include <cstdio>
-#include <fcntl.h>
-#include <string_view>
+#include <string>
 #include <unistd.h>
+
+#include <troupe/runtime/execution/kernel_file.hpp>
 
 namespace troupe {
 
+namespace {
+
+std::string file_of(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
+
+} // namespace
+
 std::uint64_t peak_memory_of(pid_t pid) {
-  char path[48];
-  std::snprintf(path, sizeof path, "/proc/%d/status", static_cast<int>(pid));
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char text[4096];
-  const auto n = ::read(fd, text, sizeof text);
-  ::close(fd);
-  std::string_view rest{text, n > 0 ? static_cast<std::size_t>(n) : 0};
-  constexpr std::string_view label = "\nVmHWM:";
-  const auto at = rest.find(label);
-  if (at == std::string_view::npos) return 0;
-  rest.remove_prefix(at + label.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-  std::uint64_t kib = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), kib);
-  return kib * 1024;
+  return number_after(read_kernel_file(file_of(pid, "status")), "VmHWM:").value_or(0) * 1024;
+}
+
+std::uint64_t data_of(pid_t pid) {
+  return number_after(read_kernel_file(file_of(pid, "status")), "VmData:").value_or(0) * 1024;
+}
+
+std::uint64_t anonymous_memory_of(pid_t pid) {
+  const auto text = read_kernel_file(file_of(pid, "statm"));
+  std::array<std::uint64_t, 3> pages{}; // all, resident, of files or shared
+  const char* at = text.data();
+  for (auto& number : pages) {
+    while (at != text.data() + text.size() && *at == ' ') ++at;
+    at = std::from_chars(at, text.data() + text.size(), number).ptr;
+  }
+  return pages[1] > pages[2] ? (pages[1] - pages[2]) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+std::uint64_t private_memory_of(pid_t pid) {
+  const auto text = read_kernel_file(file_of(pid, "smaps_rollup"));
+  const auto own = number_after(text, "Pss_Anon:");
+  if (!own) return anonymous_memory_of(pid); // an older kernel
+  return (*own + number_after(text, "Pss_Shmem:").value_or(0)) * 1024;
 }
 
 std::uint64_t own_peak_memory::read(time_point now) {

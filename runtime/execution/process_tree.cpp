@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <ctime>
 #include <dirent.h>
-#include <fcntl.h>
 #include <map>
 #include <optional>
 #include <poll.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <troupe/runtime/execution/kernel_file.hpp>
 #include <troupe/runtime/execution/pidfd.hpp>
 
 namespace troupe {
@@ -28,26 +28,6 @@ constexpr int kill_wait_ms = 1000;
 constexpr int max_rounds = 1000;
 /// Orphans whose environment cannot be read are looked at so often, 1 ms apart.
 constexpr int max_looks = 20;
-constexpr std::size_t max_environment = 4 << 20;
-
-/// The content of a /proc file; "" where it cannot be read.
-std::string read_file(const char* path, std::size_t limit) {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  std::string text;
-  for (std::size_t filled = 0; filled < limit;) {
-    text.resize(std::min(limit, std::max<std::size_t>(4096, 2 * filled)));
-    const auto n = ::read(fd, text.data() + filled, text.size() - filled);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      text.resize(filled);
-      break;
-    }
-    filled += static_cast<std::size_t>(n);
-  }
-  ::close(fd);
-  return text;
-}
 
 std::vector<pid_t> numbers_in(std::string_view text) {
   std::vector<pid_t> list;
@@ -72,7 +52,7 @@ struct process_state {
 std::optional<process_state> state_of(pid_t pid) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
-  const auto text = read_file(path, 4096);
+  const auto text = read_kernel_file(path, 4096);
   // The name in parentheses may hold anything, parentheses too.
   const auto name_end = text.rfind(')');
   process_state s;
@@ -90,7 +70,7 @@ std::optional<process_state> state_of(pid_t pid) {
 std::optional<bool> carries(pid_t pid, std::string_view attempt) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%d/environ", static_cast<int>(pid));
-  const auto read = read_file(path, max_environment);
+  const auto read = read_kernel_file(path);
   if (read.empty()) return std::nullopt;
   const auto environment = '\0' + read + '\0';
   return environment.find('\0' + std::string{attempt_variable} + '=' + std::string{attempt} + '\0') !=
@@ -101,7 +81,7 @@ std::optional<bool> carries(pid_t pid, std::string_view attempt) {
 std::vector<pid_t> adopted_children() {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(::getpid()));
-  return numbers_in(read_file(path, max_environment));
+  return numbers_in(read_kernel_file(path));
 }
 
 std::vector<pid_t> all_processes() {
@@ -126,7 +106,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   if (!directory) return list;
   while (const auto* const entry = ::readdir(directory)) {
     if (entry->d_name[0] == '.') continue;
-    const auto part = numbers_in(read_file((tasks + "/" + entry->d_name + "/children").c_str(), max_environment));
+    const auto part = numbers_in(read_kernel_file(tasks + "/" + entry->d_name + "/children"));
     list.insert(list.end(), part.begin(), part.end());
   }
   ::closedir(directory);

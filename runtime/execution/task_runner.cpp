@@ -182,6 +182,16 @@ void task_runner::kill(const kill_task& which) {
   for (auto* const thread : impl_->all_threads()) thread->kill(which);
 }
 
+void task_runner::give_back(lease_id lease) {
+  auto& d = *impl_;
+  lease_thread* thread = nullptr;
+  {
+    const std::lock_guard lock{d.mutex};
+    if (const auto i = d.leases.find(lease); i != d.leases.end()) thread = i->second;
+  }
+  if (thread) thread->give_back();
+}
+
 void task_runner::flush() {
   for (auto* const thread : impl_->all_threads()) thread->flush();
 }

@@ -60,6 +60,9 @@ public:
   /// it ends, and `overdue` tells of it if it does not. A queued attempt's outcome is buffered: call `flush` after a
   /// round of kills.
   void kill(const kill_task& which);
+  /// Takes every attempt of the lease that has not begun out of its queue; they are reported as given back. Those that
+  /// run, run on. A lease that is not open is ignored. Call `flush` afterwards.
+  void give_back(lease_id lease);
   /// Sends outcomes that short tasks have left in the buffers of lease threads; called now and then by the actor.
   void flush();
 

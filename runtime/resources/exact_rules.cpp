@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <troupe/runtime/resources/capacity.hpp>
+
 namespace troupe::exact {
 namespace {
 

@@ -56,6 +56,7 @@ struct lease_record {
   std::uint32_t in_flight = 0;    ///< tasks in `runs`
   time_point front_since{};       ///< its first task has run since then at least
   bool draining = false;          ///< gets no more tasks; released when empty
+  bool recalled = false;          ///< what has not begun was asked back; gets no more tasks before one has ended
   stage_id serves;                ///< whose tasks it was last given; 0: none yet
   std::optional<pool_index> pool; ///< of that stage's job, whose slot this is
 

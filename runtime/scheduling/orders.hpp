@@ -110,6 +110,7 @@ struct executor_orders {
   std::vector<lease_id> revoked;        ///< leases to give back; they have no task left
   std::vector<stage_id> removed_stages; ///< forget the stage, end what runs of it, drop its outputs and results
   std::vector<kill_task> kills;
+  std::vector<lease_id> recalled; ///< leases whose attempts that have not begun come back as `given_back`
   std::vector<lease_grant> grants;
   std::vector<stage_install> installs;
   std::vector<task_batch> batches;
@@ -117,8 +118,8 @@ struct executor_orders {
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
-    return revoked.empty() && removed_stages.empty() && kills.empty() && grants.empty() && installs.empty() &&
-           batches.empty() && !stop;
+    return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && grants.empty() &&
+           installs.empty() && batches.empty() && !stop;
   }
 };
 

@@ -23,6 +23,7 @@ enum class task_status : std::uint8_t {
   fetch_failed = 2, ///< an input block could not be had: the map output is to be blamed
   killed = 3,       ///< ended on request
   lost = 4,         ///< the attempt's process died under it, or it was refused: counts only where it is to blame
+  given_back = 5,   ///< it was recalled before it had begun: nothing has happened
 };
 std::string_view to_string(task_status status) noexcept;
 

@@ -63,6 +63,7 @@ std::string_view to_string(task_status status) noexcept {
   case task_status::fetch_failed: return "fetch-failed";
   case task_status::killed: return "killed";
   case task_status::lost: return "lost";
+  case task_status::given_back: return "given-back";
   }
   return "unknown";
 }

@@ -73,6 +73,19 @@ TEST_F(v2_group, says_what_it_took_and_whether_its_own_limit_was_hit) {
   EXPECT_TRUE(memory.at_limit);
 }
 
+TEST_F(v2_group, that_was_only_near_its_limit_or_whose_child_had_a_limit_was_not_at_its_own) {
+  ASSERT_TRUE(group.make());
+  const auto at_limit = [&](const std::string& events, const std::string& local) {
+    tree.write("base/one/memory.events", events);
+    tree.write("base/one/memory.events.local", local);
+    return group.memory().at_limit;
+  };
+  EXPECT_FALSE(at_limit("max 7\noom 0\noom_kill 1\n", "max 7\noom 0\noom_kill 1\n")) << "reclaiming was enough";
+  EXPECT_FALSE(at_limit("max 7\noom 1\noom_kill 1\n", "max 7\noom 0\noom_kill 0\n")) << "a group below had to kill";
+  EXPECT_TRUE(at_limit("max 7\noom 2\noom_kill 2\n", "max 7\noom 1\noom_kill 0\n"));
+  EXPECT_TRUE(at_limit("max 7\noom 1\noom_kill 1\n", "")) << "an older kernel counts all together";
+}
+
 TEST_F(v2_group, of_an_older_kernel_has_no_peak_and_shows_its_usage_instead) {
   ASSERT_TRUE(group.make());
   std::filesystem::remove(tree.path() + "/base/one/memory.peak");

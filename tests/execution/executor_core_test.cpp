@@ -172,6 +172,23 @@ TEST_F(executor_core_test, a_lease_with_work_closes_when_that_has_ended) {
   EXPECT_EQ(core.ignored(), before + 1) << "of a lease that is closed";
 }
 
+TEST_F(executor_core_test, passes_on_that_an_open_lease_is_recalled) {
+  const auto recall = [&](std::uint64_t lease) {
+    auto o = next();
+    o.recalled.push_back(lease_id{lease});
+    return apply(std::move(o));
+  };
+  grant(half_a_gpu(1));
+  install(5, native("abc"));
+  run(5, 1, 2);
+  const auto out = recall(1);
+  ASSERT_TRUE(is<effects::recall_lease>(out));
+  EXPECT_EQ(std::get<effects::recall_lease>(out[0]).lease, lease_id{1});
+  EXPECT_THAT(recall(2), IsEmpty()) << "it is not open";
+  EXPECT_THAT(ended(1, 2), IsEmpty());
+  EXPECT_TRUE(is<effects::close_lease>(revoke(1)));
+}
+
 TEST_F(executor_core_test, more_ends_than_attempts_are_a_defect) {
   grant(half_a_gpu(1));
   install(5, native("abc"));

@@ -67,7 +67,7 @@ TEST_F(attempt_group_test, is_its_own_where_its_memory_is_limited_and_goes_with_
     EXPECT_EQ(tree.read("e/attempt-1.0.0/pids.max"), "");
     tree.write("e/attempt-1.0.0/memory.max", "4096\n");
     tree.write("e/attempt-1.0.0/memory.peak", "4000\n");
-    tree.write("e/attempt-1.0.0/memory.events", "max 3\noom_kill 1\n");
+    tree.write("e/attempt-1.0.0/memory.events", "max 3\noom 1\noom_kill 1\n");
     const auto used = group.used();
     EXPECT_EQ(used.peak_memory, 4000u);
     EXPECT_TRUE(used.killed);
@@ -84,12 +84,12 @@ TEST_F(attempt_group_test, is_its_own_where_only_its_processes_are_limited) {
 }
 
 TEST_F(attempt_group_test, is_that_of_all_commands_otherwise_and_counts_from_its_start) {
-  tree.write("e/commands/memory.events", "max 3\noom_kill 1\n");
+  tree.write("e/commands/memory.events", "max 3\noom 1\noom_kill 1\n");
   const attempt_group group{limits({memory}, true), "1.0.0", 0};
   EXPECT_THAT(group.member_files(), ElementsAre(tree.path() + "/e/commands/cgroup.procs"));
   EXPECT_FALSE(group.used().killed);
-  tree.write("e/commands/memory.events", "max 3\noom_kill 2\n");
-  tree.write("e/memory.events", "max 3\noom_kill 2\n");
+  tree.write("e/commands/memory.events", "max 3\noom 1\noom_kill 2\n");
+  tree.write("e/memory.events", "max 3\noom 1\noom_kill 2\n");
   tree.write("e/memory.max", "8192\n");
   EXPECT_TRUE(group.used().killed);
   EXPECT_TRUE(group.used().at_limit);

@@ -156,6 +156,42 @@ TEST_F(runner_control, killed_queued_attempts_are_reported_and_never_start) {
   EXPECT_EQ(r.current_load().queued, 0u);
 }
 
+TEST_F(runner_control, a_recalled_lease_gives_back_what_has_not_begun_and_runs_what_has) {
+  auto options = base_options();
+  options.flush_tasks = 2;
+  auto& r = start(options);
+  r.open_lease(grant(1));
+  r.install(native_stage<task<&first_waits>>(1, 20));
+  r.run(range(1, 1, 0, 4));
+  auto listed = range(1, 1, 0, 2);
+  listed->partitions = {9, 8};
+  listed->attempts = {5, 6};
+  r.run(listed);
+  ASSERT_TRUE(world->entered.wait());
+  r.kill({{1}, 2, 0});
+  r.kill({{1}, 8, 6});
+  r.give_back({1});
+  r.give_back({1}); // there is nothing left
+  r.give_back({2}); // not open
+  r.kill({{1}, 3, 0});
+  EXPECT_EQ(r.current_load().queued, 0u);
+  r.flush();
+  ASSERT_TRUE(log.wait_for(5)) << "they are reported although a task runs";
+  r.run(range(1, 1, 10, 1));
+  world->released.open();
+  ASSERT_TRUE(log.wait_for(7));
+  using s = task_status;
+  EXPECT_EQ(statuses(), (std::map<partition_index, s>{{0, s::succeeded},
+                                                      {1, s::given_back},
+                                                      {2, s::killed},
+                                                      {3, s::given_back},
+                                                      {8, s::killed},
+                                                      {9, s::given_back},
+                                                      {10, s::succeeded}}));
+  EXPECT_EQ(world->started, 2);
+  EXPECT_EQ(r.current_load().queued, 0u);
+}
+
 TEST_F(runner_control, a_killed_running_task_sees_it_and_is_reported_as_killed) {
   auto& r = start();
   r.open_lease(grant(1));

@@ -244,7 +244,7 @@ TEST(decode, refuses_unknown_enumerators) {
   expect_malformed<job_progress>(piece(4, number(5, 9)), "stages[0].state holds the unknown value 9");
   expect_malformed<launch_report>(piece(1, number(3, 4)), "statuses[0].state holds the unknown value 4");
   expect_malformed<job_end>(piece(2, number(1, 18)), "failure.code holds the unknown value 18");
-  expect_malformed<outcome_batch>(number(4, 1) + piece(8, "\x05"), "statuses holds the unknown value 5");
+  expect_malformed<outcome_batch>(number(4, 1) + piece(8, "\x06"), "statuses holds the unknown value 6");
   expect_malformed<job_submission>(piece(1, piece(3, piece(5, number(2, 3)))),
                                    "job.stages[0].dependencies[0].kind holds the unknown value 3");
 }

@@ -25,7 +25,7 @@ constexpr std::size_t field_count() {
 static_assert(field_count<job_spec>() == 7);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 14);
-static_assert(field_count<executor_orders>() == 9);
+static_assert(field_count<executor_orders>() == 10);
 static_assert(field_count<executor_report>() == 6);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
@@ -273,7 +273,7 @@ outcome_batch mixed_outcomes() {
   b.first = 1;
   b.partitions = {9, 3, 4, 5};
   b.attempts = {0, 1, 2, 3};
-  b.statuses = {task_status::succeeded, task_status::fetch_failed, task_status::succeeded, task_status::killed};
+  b.statuses = {task_status::succeeded, task_status::fetch_failed, task_status::succeeded, task_status::given_back};
   b.results = column({"one", "", any_bytes, ""});
   task_failure missing;
   missing.index = 1;
@@ -286,9 +286,9 @@ outcome_batch mixed_outcomes() {
   missing.map_partition = 4;
   missing.map_attempt = 1;
   missing.map_executor = executor_id{8};
-  task_failure killed;
-  killed.index = 3;
-  b.failures = {missing, killed};
+  task_failure not_begun;
+  not_begun.index = 3;
+  b.failures = {missing, not_begun};
   b.run_nanoseconds = 1;
   b.cpu_nanoseconds = 2;
   b.peak_memory = 3;
@@ -362,6 +362,7 @@ std::vector<executor_orders> of() {
   full.revoked = {lease_id{29}, lease_id{30}};
   full.removed_stages = {stage_id{1}, stage_id{0xffffffffffffffffu}};
   full.kills = {{stage_id{21}, 5, 1}, {}};
+  full.recalled = {lease_id{32}, lease_id{33}};
   full.grants = {{lease_id{31}, std::make_shared<const resource_profile>(full_profile()), full_allotment()}};
   auto command = full_install();
   command.program = std::make_shared<const std::variant<native_program, command_program>>(full_command());

@@ -90,6 +90,7 @@ TEST(values, ends_compare_results_by_content) {
 TEST(values, states_have_names) {
   EXPECT_EQ(to_string(task_status::fetch_failed), "fetch-failed");
   EXPECT_EQ(to_string(task_status::lost), "lost");
+  EXPECT_EQ(to_string(task_status::given_back), "given-back");
   EXPECT_EQ(to_string(job_state::cancelled), "cancelled");
   EXPECT_EQ(to_string(stage_state::complete), "complete");
   EXPECT_EQ(to_string(task_status{99}), "unknown");

@@ -384,8 +384,9 @@ void simulator::send(const effects::send_orders& what) {
     if (fault) throw std::logic_error(*fault);
     for (const auto stage : what.orders.removed_stages)
       std::erase_if(to.blocks, [&](const auto& block) { return std::get<0>(block) == stage; });
-    if (to.self.has_refusals())
-      at(latency(), "refusal of executor " + std::to_string(what.executor.value), [report = to.self.report({}), this] {
+    report_.recalls += what.orders.recalled.size();
+    if (to.self.has_unsent())
+      at(latency(), "answer of executor " + std::to_string(what.executor.value), [report = to.self.report({}), this] {
         effects::list out;
         scheduler_.on_report(report, now_, out);
         dispatch(out);
@@ -400,10 +401,12 @@ void simulator::work(executor_id e) {
   for (const auto& a : m.self.running()) {
     if (!m.busy.insert(a.lease).second) continue;
     const auto pace = pace_.at(a.stage);
-    // Of the shortest tasks several end at once.
-    const auto count = pace < 1ms ? static_cast<std::uint32_t>(dice_.between(1, 64)) : 1u;
-    const duration run{static_cast<std::int64_t>(
+    // Of the shortest tasks several end at once, and some turn out to be long.
+    const bool straggles = pace < 1ms && dice_.once_in(20);
+    const auto count = pace < 1ms && !straggles ? static_cast<std::uint32_t>(dice_.between(1, 64)) : 1u;
+    const duration usual{static_cast<std::int64_t>(
         dice_.between(static_cast<std::uint64_t>(pace.count()) / 2, static_cast<std::uint64_t>(pace.count()) * 2))};
+    const auto run = straggles ? duration{2s} : usual;
     at(a.doomed ? 1ms : run * count, "tasks end on executor " + std::to_string(e.value),
        [=, lease = a.lease, this] { finish(e, lease, count); });
   }

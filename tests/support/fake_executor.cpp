@@ -46,6 +46,16 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
     for (auto& [id, lease] : leases_)
       for (auto& a : lease.queue) a.doomed = a.doomed || a.stage == stage;
   }
+  for (const auto id : orders.recalled) {
+    const auto it = leases_.find(id);
+    if (it == leases_.end() && refuse_grants_.empty()) return fault("an unknown lease is recalled");
+    if (it == leases_.end() || it->second.queue.size() < 2) continue;
+    auto& queue = it->second.queue;
+    std::for_each(std::next(queue.begin()), queue.end(), [&](const fake_attempt& a) {
+      unsent_.push_back({a, task_status::given_back, {}, {}});
+    });
+    queue.erase(std::next(queue.begin()), queue.end());
+  }
   for (const auto& g : orders.grants) {
     std::string why = refuse_grants_;
     if (why.empty() && !satisfies(info_.capacity, *g.profile)) why = "the profile is not satisfied";
@@ -116,13 +126,15 @@ fake_end fake_executor::success(const fake_attempt& a, std::string_view value) c
   return {a, task_status::succeeded, stage && stage->buckets > 0 ? map_result(8) : inline_result(value), {}};
 }
 
-executor_report fake_executor::report(const std::vector<fake_end>& ends, duration run_time) {
+executor_report fake_executor::report(std::vector<fake_end> ends, duration run_time) {
   ++reports_;
   executor_report r;
   r.executor = info_.executor;
   r.epoch = info_.epoch;
   r.orders_seen = sequence_;
   r.refusals = std::exchange(refusals_, {});
+  ends.insert(ends.end(), unsent_.begin(), unsent_.end());
+  unsent_.clear();
   std::shared_ptr<outcome_batch> batch;
   for (const auto& end : ends) {
     const auto& a = end.what;
@@ -150,7 +162,7 @@ executor_report fake_executor::report(const std::vector<fake_end>& ends, duratio
       batch->failures.back().index = batch->count;
     }
     ++batch->count;
-    batch->run_nanoseconds += static_cast<std::uint64_t>(run_time.count());
+    if (end.status != task_status::given_back) batch->run_nanoseconds += static_cast<std::uint64_t>(run_time.count());
   }
   return r;
 }

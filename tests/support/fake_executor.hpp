@@ -65,12 +65,15 @@ public:
   /// Declines all batches from now on, with this reason; "" takes them again.
   void refuse_batches(std::string reason, bool build_mismatch = false);
 
-  /// Takes the attempts out of their queues and reports their ends, `run_time` for each, together with refusals that
-  /// wait. Attempts that it does not have are reported all the same: the report is then late or forged.
-  executor_report report(const std::vector<fake_end>& ends, duration run_time = std::chrono::seconds{1});
+  /// Takes the attempts out of their queues and reports their ends, `run_time` for each, together with what waits to be
+  /// said: refusals, and attempts that were recalled. Attempts that it does not have are reported all the same: the
+  /// report is then late or forged.
+  executor_report report(std::vector<fake_end> ends, duration run_time = std::chrono::seconds{1});
   /// What it has, as its heartbeats say.
   executor_heartbeat heartbeat() const;
   bool has_refusals() const noexcept { return !refusals_.empty(); }
+  /// Something waits to be said in a report.
+  bool has_unsent() const noexcept { return has_refusals() || !unsent_.empty(); }
 
 private:
   struct open_lease {
@@ -84,6 +87,7 @@ private:
   std::map<lease_id, open_lease> leases_;
   std::map<stage_id, stage_install> stages_;
   std::vector<refusal> refusals_;
+  std::vector<fake_end> unsent_; ///< given back
   std::string refuse_grants_;
   std::string refuse_batches_;
   bool build_mismatch_ = false;

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 
 #include <unistd.h>
 
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
+#include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/execution/cgroup_find.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 
@@ -125,6 +127,15 @@ test_cluster::~test_cluster() noexcept(false) {
 application& test_cluster::app() const {
   if (!app_) throw test_cluster_error("this test cluster is closed");
   return *app_;
+}
+
+job_end test_cluster::run_job_file(const std::string& text) const {
+  const testing::temporary_directory folder;
+  const auto file = folder.path() + "/job.yaml";
+  std::ofstream{file} << text;
+  auto job = load_job(file, {1});
+  if (!job) throw test_cluster_error{job.error().message};
+  return jobs().run(std::make_shared<const job_spec>(std::move(*job)));
 }
 
 job_connection& test_cluster::jobs() const { return *app().jobs(); }

@@ -103,6 +103,9 @@ public:
 
   /// A session on this cluster, as `troupe::run` would pass it to a program.
   session make_session() const;
+  /// Runs the job of a job file with this text to its end, at which the file's folder is removed. Throws
+  /// test_cluster_error where the text is wrong.
+  job_end run_job_file(const std::string& text) const;
   /// The connection that sessions use; what a test needs that has no session.
   job_connection& jobs() const;
   /// The driver's side: address, secret file, run directory.

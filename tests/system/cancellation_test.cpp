@@ -14,7 +14,6 @@
 
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/session.hpp>
-#include <troupe/runtime/config/job_file.hpp>
 #include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/settings_support.hpp>
@@ -163,13 +162,9 @@ TEST_P(cancelled_things, a_command_that_ignores_TERM_is_killed_after_the_grace) 
                                       "trap 'touch asked' TERM\n"
                                       "touch started\n"
                                       "while :; do sleep 0.1; done");
-  const auto file = folder.path() + "/job.yaml";
-  std::ofstream{file} << "name: deaf\nstages: {work: {run: [" << program << "]}}\n";
   test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1s"}}};
-  auto job = load_job(file, {1});
-  ASSERT_TRUE(job) << job.error().message;
   background<job_end> running{
-      cluster, [&, spec = std::make_shared<const job_spec>(std::move(*job))] { return cluster.jobs().run(spec); }};
+      cluster, [&] { return cluster.run_job_file("name: deaf\nstages: {work: {run: [" + program + "]}}\n"); }};
   ASSERT_TRUE(testing::wait_until([&] { return fs::exists(folder.path() + "/started"); }));
   cluster.jobs().cancel_all("enough");
   EXPECT_EQ(running.get().progress.state, job_state::cancelled);

@@ -720,6 +720,23 @@ TEST_F(command_line, a_cpp_program_is_an_executor_of_its_own_stages_where_a_file
   EXPECT_TRUE(plain->wait().has_value()) << plain->output();
 }
 
+TEST_F(command_line, limits_that_an_executor_of_a_node_does_not_enforce_are_named) {
+  const auto file = written("node.yaml", "node: {role: executor, driver: '127.0.0.1:1'}\n");
+  const std::vector<std::string> words{"node", "--config-file=" + file};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more).output;
+  };
+  EXPECT_THAT(with({}), Not(HasSubstr("has no effect")));
+  EXPECT_THAT(with({"--conf", "troupe.task.max-processes=20"}),
+              AllOf(HasSubstr("troupe.task.max-processes = 20 has no effect on an executor of `troupe node`; let "
+                              "`troupe cluster up` start"),
+                    Not(HasSubstr("limits.cpu"))));
+  EXPECT_THAT(with({"--conf", "troupe.executor.limits.cpu=affinity"}),
+              AllOf(HasSubstr("troupe.executor.limits.cpu = affinity has no effect"), HasSubstr("CPUQuota"),
+                    Not(HasSubstr("max-processes"))));
+}
+
 TEST_F(command_line, a_command_that_takes_more_memory_than_its_task_may_fails) {
   const auto greedy = [&](const std::string& profile) {
     return written("greedy.yaml", "name: greedy\nprofiles:\n  small: {task: {memory: 48m}}\nstages:\n"

@@ -14,7 +14,6 @@
 
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/execution/cgroup_find.hpp>
 #include <troupe/runtime/execution/cpu_affinity.hpp>
 #include <troupe/runtime/execution/process_limits.hpp>
@@ -56,12 +55,7 @@ std::vector<std::string> groups_of(const std::string& session_id) {
 
 /// A job file with one stage of commands, run to its end.
 job_end run_command(const test_cluster& cluster, const std::string& script_text, const std::string& more = "") {
-  const testing::temporary_directory folder;
-  const auto file = folder.path() + "/job.yaml";
-  std::ofstream{file} << "name: limits\nstages:\n  work:\n    run: [sh, -c, '" << script_text << "']\n" << more;
-  auto job = load_job(file, {1});
-  if (!job) throw test_cluster_error(job.error().message);
-  return cluster.jobs().run(std::make_shared<const job_spec>(std::move(*job)));
+  return cluster.run_job_file("name: limits\nstages:\n  work:\n    run: [sh, -c, '" + script_text + "']\n" + more);
 }
 
 constexpr const char* endless = "cat /dev/zero | tail -c 100000m";

@@ -265,21 +265,20 @@ constexpr auto work_somewhere_task = task<"profiles-work-somewhere", work_somewh
 struct preference {
   const char* name;
   const char* master; ///< with room for two executors of one core
-  const char* key;
   bool of_executor;
 };
 
 class locality : public ::testing::TestWithParam<preference> {};
-INSTANTIATE_TEST_SUITE_P(
-    levels, locality,
-    ::testing::Values(preference{"host", "local-cluster[2,1,1g]", "troupe.locality.host-wait", false},
-                      preference{"executor", "local-cluster[1,2,2g]", "troupe.locality.executor-wait", true}),
-    [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(levels, locality,
+                         ::testing::Values(preference{"host", "local-cluster[2,1,1g]", false},
+                                           preference{"executor", "local-cluster[1,2,2g]", true}),
+                         [](const auto& param) { return param.param.name; });
 
 TEST_P(locality, tasks_wait_for_where_they_would_rather_run) {
+  const std::string key = GetParam().of_executor ? "troupe.locality.executor-wait" : "troupe.locality.host-wait";
   for (const std::string wait : {"never", "0"}) {
     const rendezvous meeting;
-    test_cluster cluster{{.master = GetParam().master, .conf = {GetParam().key + ("=" + wait)}}};
+    test_cluster cluster{{.master = GetParam().master, .conf = {key + "=" + wait}}};
     auto session = cluster.make_session();
     background<std::vector<std::int64_t>> warm{
         cluster, [&] { return session.range(0, 2, 2).map(with(meeting.directory()), fn<meet_first>).collect(); }};

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/job_error.hpp>
-#include <troupe/runtime/config/job_file.hpp>
 #include <troupe/tests/system/background.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/roles.hpp>
@@ -80,13 +79,9 @@ TEST_P(slow_ends, a_command_has_the_kill_grace_after_it_was_asked_to_end) {
                                       "trap 'sleep 1; touch saved; exit' TERM\n"
                                       "touch started\n"
                                       "sleep 600 & wait");
-  const auto file = folder.path() + "/job.yaml";
-  std::ofstream{file} << "name: slow\nstages: {work: {run: [" << program << "]}}\n";
   test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1min"}}};
-  auto job = load_job(file, {1});
-  ASSERT_TRUE(job) << job.error().message;
   background<job_end> running{
-      cluster, [&, spec = std::make_shared<const job_spec>(std::move(*job))] { return cluster.jobs().run(spec); }};
+      cluster, [&] { return cluster.run_job_file("name: slow\nstages: {work: {run: [" + program + "]}}\n"); }};
   ASSERT_TRUE(testing::wait_until([&] { return fs::exists(folder.path() + "/started"); }));
   cluster.jobs().cancel_all("enough");
   EXPECT_EQ(running.get().progress.state, job_state::cancelled);
