@@ -239,6 +239,11 @@ std::vector<events::record> full_history() {
       events::map_output_lost{stage_id{20}, 4, executor_id{7}},
       events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
       events::task_escalated{stage_id{21}, 5, 1, executor_id{7}, profile_id{9}},
+      events::executor_excluded{executor_id{7}, "alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
+      events::executor_readmitted{executor_id{7}, profile_id{3}, "its time is over"},
+      events::node_excluded{"alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
+      events::node_readmitted{"alpha", profile_id{3}, "its time is over"},
+      events::stage_unschedulable{job_id{2}, stage_id{21}, profile_id{3}, "all 2 executors are excluded"},
   };
   static_assert(std::variant_size_v<events::any> == 16, "a new event needs a sample here");
   std::vector<events::record> records;

@@ -54,6 +54,11 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
     o.sharing = {sharing_mode::fair, {{"a", {sharing_mode::fair, 3, 0}}, {"b", {sharing_mode::fifo, 1, 2}}}};
   o.max_stage_attempts = 8;
   o.infeasible_timeout = 60s;
+  o.exclusion.enabled = d.once_in(2);
+  o.exclusion.max_failed_tasks_per_executor = static_cast<std::uint32_t>(d.between(1, 2));
+  o.exclusion.max_failed_executors_per_node = static_cast<std::uint32_t>(d.between(1, 3));
+  o.exclusion.timeout = d.once_in(2) ? 3s : 1h;
+  o.unschedulable_timeout = 20s;
   return o;
 }
 
