@@ -173,8 +173,8 @@ TEST(exclusion, failures_of_a_stage_that_is_complete_count_on_when_its_job_fails
   const auto good = h.add(on("beta"));
   const auto job = h.submit(job_builder{}.stage("ok", 4).stage("wrong", 1).after(0).max_failures(2));
   fail_all(h, bad);
-  h.succeed_all(good);
-  h.succeed_all(good);
+  h.succeed_all(bad);
+  for (int i = 0; i < 2; ++i) h.succeed_all(good);
   h.fail(h.attempts(good).at(0), "wrong");
   h.fail(h.attempts(good).at(0), "wrong");
   ASSERT_EQ(h.progress(job).state, job_state::failed);
@@ -248,22 +248,18 @@ TEST(exclusion, executors_that_are_stopped_are_not_held_against_anybody) {
 
 TEST(exclusion, what_waits_says_so) {
   scheduler_harness h{excluding()};
-  const auto a = h.add(on("alpha", 1));
-  const auto b = h.add(on("beta", 1));
-  h.submit(job_builder{"busy"}.profile(make_profile({}, {{"cpus", "0.5"}})).stage("other", 4).with(1));
+  const auto busy = h.add(on("beta", 1));
+  const auto half = make_profile({}, {{"cpus", "0.5"}});
+  h.submit(job_builder{}.profile(half).stage("other", 2).with(1));
+  const auto bad = h.add(on("alpha"));
   const auto job = h.submit(tasks(4));
-  EXPECT_THAT(h.progress(job).waiting_for, HasSubstr("the 2 executors that fit are busy"));
-  for (int i = 0; i < 2; ++i) h.succeed_all(a);
-  ASSERT_THAT(h.attempts_of(job, 0), SizeIs(1));
-  h.fail(h.attempts(a).at(0), "one");
-  h.fail(h.attempts(a).at(0), "one");
-  h.fail(h.attempts(a).at(0), "two");
+  ruin(h, bad);
   EXPECT_EQ(h.progress(job).waiting_for, "stage 0 (work): 1 of the 2 executors that fit is excluded after failures "
                                          "(troupe.exclude-on-failure.enabled), the other one is busy");
-  h.lose(b, "it left", false);
+  h.lose(busy, "it left", false);
   EXPECT_THAT(h.progress(job).waiting_for,
               HasSubstr("stage 0 (work): the one executor that fits is excluded after failures "
-                        "(troupe.exclude-on-failure.enabled): executor 1 (alpha); the last failure: stage 0 (work), "
+                        "(troupe.exclude-on-failure.enabled): executor 2 (alpha); the last failure: stage 0 (work), "
                         "partition"));
 }
 
@@ -345,48 +341,52 @@ TEST(exclusion, an_alternative_that_somebody_satisfies_keeps_the_stage_going) {
 
 // -- fresh executors
 
-TEST(exclusion, idle_ones_that_were_asked_for_are_given_back_as_far_as_others_are_needed) {
+std::vector<executor_id> draining(const scheduler_harness& h) {
+  std::vector<executor_id> found;
+  for (const auto& e : h.scheduler.executors())
+    if (e.draining) found.push_back(e.info->executor);
+  return found;
+}
+
+TEST(exclusion, idle_ones_that_were_asked_for_are_given_back_so_that_fresh_ones_can_be_had) {
   scheduler_harness h{excluding(2, 9)};
-  std::vector<executor_id> all;
-  for (std::uint64_t i = 1; i <= 3; ++i) all.push_back(h.add(on("alpha", 1).request(i)));
-  const auto by_hand = h.add(on("alpha", 1));
-  const auto job = h.submit(tasks(2));
-  const auto other = h.submit(job_builder{}.stage("work", 6).max_failures(9));
-  (void) other;
-  for (const auto e : all) ruin(h, e);
+  const auto first = h.add(on("alpha").request(1));
+  const auto by_hand = h.add(on("alpha"));
+  const auto last = h.add(on("alpha").request(2));
+  const auto job = h.submit(tasks(6));
+  ruin(h, first);
+  EXPECT_THAT(draining(h), IsEmpty()) << "others are left";
   ruin(h, by_hand);
-  EXPECT_THAT(h.events<events::executor_excluded>(), SizeIs(4));
-  std::size_t draining = 0;
-  for (const auto& e : h.scheduler.executors()) draining += e.draining ? 1 : 0;
-  EXPECT_EQ(draining, 3u) << "8 tasks, one at a time each; but nobody has asked for the fourth";
-  ASSERT_FALSE(h.loads.empty());
+  fail_all(h, last);
+  EXPECT_THAT(h.events<events::executor_excluded>(), SizeIs(3));
+  EXPECT_THAT(draining(h), ElementsAre(first))
+      << "something still runs on the last one, nobody has asked for the other";
+  ruin(h, last);
+  EXPECT_THAT(draining(h), ElementsAre(first, last));
   const auto& load = h.loads.back();
-  EXPECT_EQ(load.idle.size(), 4u);
+  ASSERT_THAT(load.idle, SizeIs(3));
   for (const auto& idle : load.idle) EXPECT_EQ(idle.draining, idle.executor != by_hand);
   ASSERT_THAT(load.loads, SizeIs(1));
   EXPECT_TRUE(load.loads[0].satisfied_by_none);
-  EXPECT_EQ(load.loads[0].executors_wanted, 8u);
-  for (const auto e : all) h.lose(e, "stopped", false);
-  EXPECT_EQ(h.end_of(job), nullptr);
-  const auto fresh = h.add(on("alpha", 1).request(4));
-  EXPECT_THAT(h.attempts(fresh), SizeIs(1));
+  EXPECT_EQ(load.loads[0].executors_wanted, 6u) << "those that are excluded serve nobody";
+  h.lose(first, "stopped", false);
+  h.lose(last, "stopped", false);
+  const auto fresh = h.add(on("alpha").request(3));
+  EXPECT_THAT(h.attempts(fresh), SizeIs(2));
   h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
   h.check_idle();
 }
 
 TEST(exclusion, no_more_are_given_back_than_the_stage_has_use_for) {
   scheduler_harness h{excluding(1, 9)};
-  for (std::uint64_t i = 1; i <= 3; ++i) h.add(on("alpha", 1).request(i));
-  h.submit(tasks(3));
-  for (int i = 1; i <= 3; ++i) fail_all(h, {static_cast<std::uint64_t>(i)});
-  h.tick();
+  std::vector<executor_id> all;
+  for (std::uint64_t i = 1; i <= 3; ++i) all.push_back(h.add(on("alpha", 1).request(i)));
   const auto job = h.submit(tasks(1));
-  h.tick();
-  std::size_t draining = 0;
-  for (const auto& e : h.scheduler.executors()) draining += e.draining ? 1 : 0;
-  EXPECT_EQ(draining, 3u);
-  EXPECT_THAT(h.progress(job).waiting_for, HasSubstr("excluded after failures (troupe.exclude-on-failure.enabled): "
-                                                     "executor 1 (alpha), executor 2 (alpha), executor 3 (alpha)"));
+  for (const auto e : all) fail_all(h, e);
+  for (int i = 0; i < 5; ++i) h.tick();
+  EXPECT_THAT(draining(h), ElementsAre(all[0])) << "one task needs one";
+  EXPECT_THAT(h.progress(job).waiting_for, HasSubstr("all 2 executors that fit are excluded after failures"));
 }
 
 TEST(exclusion, none_is_given_back_on_a_host_where_the_next_would_be_excluded_too) {
