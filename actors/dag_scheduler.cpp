@@ -181,6 +181,8 @@ cluster_status scheduler_state::status(const status_query& query, time_point now
       executor_status s;
       s.info = *e.info;
       s.state = e.draining ? "draining" : "active";
+      if (e.excluded > 0)
+        s.state += ", excluded from " + std::to_string(e.excluded) + (e.excluded == 1 ? " profile" : " profiles");
       s.leases = e.leases;
       s.running = e.running;
       s.tasks_done = e.tasks_done;

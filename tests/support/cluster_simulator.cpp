@@ -268,6 +268,9 @@ void simulator::dispatch(effects::list& out) {
         accepted_[good->stage] += good->count;
       else if (const auto* lost = std::get_if<events::map_output_lost>(&publish->event))
         --accepted_[lost->stage];
+      else if (std::holds_alternative<events::executor_excluded>(publish->event) ||
+               std::holds_alternative<events::node_excluded>(publish->event))
+        ++report_.excluded;
     }
   }
   out.clear();
