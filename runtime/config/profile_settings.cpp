@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/config/profile_yaml.hpp>
 #include <troupe/runtime/resources/exact_rules.hpp>
 
