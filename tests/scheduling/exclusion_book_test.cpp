@@ -93,6 +93,7 @@ TEST(exclusion_book, an_exclusion_lasts_for_the_time_out_and_then_the_count_begi
   scene s;
   s.fail(1, 0);
   s.fail(1, 1, 30min);
+  s.stage = {2};
   s.fail(1, 2, 80min);
   EXPECT_THAT(s.book.on_time(start + 89min), IsEmpty());
   EXPECT_TRUE(s.excluded(1)) << "although the first failure is too old";
