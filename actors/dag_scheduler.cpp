@@ -36,6 +36,7 @@ struct scheduler_state {
 
   /// Carries out what the core asked for and leaves the list empty.
   void dispatch(scheduler_pointer self, effects::list& out);
+  void log_exclusion(const events::any& event) const;
   void complete(scheduler_pointer self, effects::complete_job& done);
   void ask_allocator(scheduler_pointer self, std::vector<executor_shape> shapes);
   void flush_facts(scheduler_pointer self);
@@ -52,6 +53,7 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       if (const auto it = executors.find(s->executor); it != executors.end())
         tell(self, it->second, box(std::move(s->orders)));
     } else if (auto* p = std::get_if<effects::publish>(&effect)) {
+      log_exclusion(p->event);
       facts.records.push_back({0, 0, std::move(p->event)});
     } else if (auto* c = std::get_if<effects::complete_job>(&effect)) {
       complete(self, *c);
@@ -66,6 +68,21 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
   }
   out.clear();
   if (facts.records.size() >= 256) flush_facts(self);
+}
+
+void scheduler_state::log_exclusion(const events::any& event) const {
+  if (const auto* e = std::get_if<events::executor_excluded>(&event))
+    log->warn("executor-excluded executor={} host={} profile={} failed-tasks={} last=\"{}\"", e->executor.value,
+              e->host, e->profile.value, e->failed_tasks, e->failure);
+  else if (const auto* r = std::get_if<events::executor_readmitted>(&event))
+    log->info("executor-readmitted executor={} profile={} cause=\"{}\"", r->executor.value, r->profile.value, r->cause);
+  else if (const auto* n = std::get_if<events::node_excluded>(&event))
+    log->warn("node-excluded host={} profile={} executors={} last=\"{}\"", n->host, n->profile.value,
+              n->excluded_executors, n->failure);
+  else if (const auto* m = std::get_if<events::node_readmitted>(&event))
+    log->info("node-readmitted host={} profile={} cause=\"{}\"", m->host, m->profile.value, m->cause);
+  else if (const auto* u = std::get_if<events::stage_unschedulable>(&event))
+    log->warn("stage-unschedulable job={} {}", u->job.value, u->reason);
 }
 
 /// Values of one job that travel in one message, with room for what goes beside them.
@@ -164,6 +181,8 @@ cluster_status scheduler_state::status(const status_query& query, time_point now
       executor_status s;
       s.info = *e.info;
       s.state = e.draining ? "draining" : "active";
+      if (e.excluded > 0)
+        s.state += ", excluded from " + std::to_string(e.excluded) + (e.excluded == 1 ? " profile" : " profiles");
       s.leases = e.leases;
       s.running = e.running;
       s.tasks_done = e.tasks_done;

@@ -151,6 +151,14 @@ result<driver_config> application::impl::configure_driver() const {
                              s.get(keys::speculation_multiplier), s.get(keys::speculation_min_task_runtime)};
   d.scheduler.sharing = sharing_of(s);
   d.scheduler.infeasible_timeout = s.get(keys::scheduler_infeasible_timeout);
+  auto& exclusion = d.scheduler.exclusion;
+  exclusion.enabled = s.get(keys::exclude_on_failure_enabled);
+  exclusion.max_failed_tasks_per_executor =
+      static_cast<std::uint32_t>(s.get(keys::exclude_on_failure_max_failed_tasks_per_executor));
+  exclusion.max_failed_executors_per_node =
+      static_cast<std::uint32_t>(s.get(keys::exclude_on_failure_max_failed_executors_per_node));
+  exclusion.timeout = s.get(keys::exclude_on_failure_timeout);
+  d.scheduler.unschedulable_timeout = s.get(keys::exclude_on_failure_unschedulable_timeout);
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
   d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
   d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));

@@ -243,6 +243,83 @@ static void read(const pb::MapOutputLost& in, events::map_output_lost& out, cons
   out.executor.value = in.executor();
 }
 
+static void write(const events::executor_excluded& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_executor_excluded();
+  out.set_executor(in.executor.value);
+  out.set_host(at.name("host", in.host));
+  out.set_profile(in.profile.value);
+  out.set_failed_tasks(in.failed_tasks);
+  out.set_nanoseconds(in.nanoseconds);
+  out.set_failure(at.text("failure", in.failure));
+}
+
+static void read(const pb::ExecutorExcluded& in, events::executor_excluded& out, const place& at) {
+  out.executor.value = in.executor();
+  out.host = at.name("host", in.host());
+  out.profile.value = in.profile();
+  out.failed_tasks = in.failed_tasks();
+  out.nanoseconds = in.nanoseconds();
+  out.failure = at.text("failure", in.failure());
+}
+
+static void write(const events::executor_readmitted& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_executor_readmitted();
+  out.set_executor(in.executor.value);
+  out.set_profile(in.profile.value);
+  out.set_cause(at.text("cause", in.cause));
+}
+
+static void read(const pb::ExecutorReadmitted& in, events::executor_readmitted& out, const place& at) {
+  out.executor.value = in.executor();
+  out.profile.value = in.profile();
+  out.cause = at.text("cause", in.cause());
+}
+
+static void write(const events::node_excluded& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_node_excluded();
+  out.set_host(at.name("host", in.host));
+  out.set_profile(in.profile.value);
+  out.set_excluded_executors(in.excluded_executors);
+  out.set_nanoseconds(in.nanoseconds);
+  out.set_failure(at.text("failure", in.failure));
+}
+
+static void read(const pb::NodeExcluded& in, events::node_excluded& out, const place& at) {
+  out.host = at.name("host", in.host());
+  out.profile.value = in.profile();
+  out.excluded_executors = in.excluded_executors();
+  out.nanoseconds = in.nanoseconds();
+  out.failure = at.text("failure", in.failure());
+}
+
+static void write(const events::node_readmitted& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_node_readmitted();
+  out.set_host(at.name("host", in.host));
+  out.set_profile(in.profile.value);
+  out.set_cause(at.text("cause", in.cause));
+}
+
+static void read(const pb::NodeReadmitted& in, events::node_readmitted& out, const place& at) {
+  out.host = at.name("host", in.host());
+  out.profile.value = in.profile();
+  out.cause = at.text("cause", in.cause());
+}
+
+static void write(const events::stage_unschedulable& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_stage_unschedulable();
+  out.set_job(in.job.value);
+  out.set_stage(in.stage.value);
+  out.set_profile(in.profile.value);
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::StageUnschedulable& in, events::stage_unschedulable& out, const place& at) {
+  out.job.value = in.job();
+  out.stage.value = in.stage();
+  out.profile.value = in.profile();
+  out.reason = at.text("reason", in.reason());
+}
+
 // -- records
 // -----------------------------------------------------------------------------------------------------------
 
@@ -282,6 +359,11 @@ static void read(const pb::EventRecord& in, events::record& out, const place& at
   case pb::EventRecord::kTaskEscalated: return read_content<task_escalated>(in.task_escalated(), to, at);
   case pb::EventRecord::kSpeculativeTaskSubmitted:
     return read_content<speculative_task_submitted>(in.speculative_task_submitted(), to, at);
+  case pb::EventRecord::kExecutorExcluded: return read_content<executor_excluded>(in.executor_excluded(), to, at);
+  case pb::EventRecord::kExecutorReadmitted: return read_content<executor_readmitted>(in.executor_readmitted(), to, at);
+  case pb::EventRecord::kNodeExcluded: return read_content<node_excluded>(in.node_excluded(), to, at);
+  case pb::EventRecord::kNodeReadmitted: return read_content<node_readmitted>(in.node_readmitted(), to, at);
+  case pb::EventRecord::kStageUnschedulable: return read_content<stage_unschedulable>(in.stage_unschedulable(), to, at);
   case pb::EventRecord::CONTENT_NOT_SET: break;
   }
   at.fail("content", "is missing");

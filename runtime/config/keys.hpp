@@ -68,6 +68,14 @@ inline constexpr count_key scheduler_max_batch{"troupe.scheduler.max-batch"};
 inline constexpr count_key scheduler_window_batches{"troupe.scheduler.window-batches"};
 inline constexpr time_key scheduler_queue_ahead{"troupe.scheduler.queue-ahead"};
 
+inline constexpr flag_key exclude_on_failure_enabled{"troupe.exclude-on-failure.enabled"};
+inline constexpr count_key exclude_on_failure_max_failed_tasks_per_executor{
+    "troupe.exclude-on-failure.max-failed-tasks-per-executor"};
+inline constexpr count_key exclude_on_failure_max_failed_executors_per_node{
+    "troupe.exclude-on-failure.max-failed-executors-per-node"};
+inline constexpr time_key exclude_on_failure_timeout{"troupe.exclude-on-failure.timeout"};
+inline constexpr time_key exclude_on_failure_unschedulable_timeout{"troupe.exclude-on-failure.unschedulable-timeout"};
+
 inline constexpr flag_key dynamic_allocation_enabled{"troupe.dynamic-allocation.enabled"};
 inline constexpr count_key dynamic_allocation_max_executors{"troupe.dynamic-allocation.max-executors"};
 inline constexpr time_key dynamic_allocation_executor_idle_timeout{"troupe.dynamic-allocation.executor-idle-timeout"};

@@ -91,6 +91,21 @@ constexpr setting_schema entries[] = {
           "Most executors that are running or being started at one time, of all profiles together."),
     time(keys::dynamic_allocation_retry_pause, "1s", ns_per_ms, driver,
          "Pause after an executor could not be started; it doubles with each further failure."),
+    flag(keys::exclude_on_failure_enabled, "false", driver,
+         "Whether executors and hosts on which different tasks of a profile have failed get no tasks of that profile "
+         "for "
+         "a while."),
+    count(keys::exclude_on_failure_max_failed_executors_per_node, "2", 1, 100'000, driver,
+          "How many executors of a host are excluded, those included that are gone, when the host itself is."),
+    count(keys::exclude_on_failure_max_failed_tasks_per_executor, "2", 1, 1000, driver,
+          "How many different tasks of a profile have failed on an executor when it is excluded."),
+    time(keys::exclude_on_failure_timeout, "1h", ns_per_ms, driver,
+         "How long a failure counts against an executor, and how long it or its host is excluded; failures of stages "
+         "that end without success do not count."),
+    time_or_never(
+        keys::exclude_on_failure_unschedulable_timeout, "120s", 0, driver,
+        "How long a stage waits whose tasks no executor may run because of exclusions before it fails; never: "
+        "for ever."),
     text(keys::executor_bind_address, "127.0.0.1", executor,
          "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
     count(keys::executor_cores, "1", 1, largest_count, all,

@@ -8,7 +8,7 @@
 namespace troupe {
 
 dag_scheduler::dag_scheduler(options opts)
-  : options_(opts), pool_(opts.matching, opts.placement), sharing_(opts.sharing) {}
+  : options_(opts), pool_(opts.matching, opts.placement), sharing_(opts.sharing), exclusions_(opts.exclusion) {}
 
 job_run* dag_scheduler::find_job(job_id id) {
   const auto it = jobs_.find(id);
@@ -126,6 +126,7 @@ void dag_scheduler::on_executor_added(const executor_info& info, time_point now,
     on_executor_gone(info.executor, pool_[known].info.epoch, "another incarnation took its place", true, now, out);
   }
   const auto e = pool_.add(info, now);
+  exclude_newcomer(e);
   scarce_due_ = true; // whoever could not be served before perhaps can be now
   touch_idle(e, now);
   out.push_back(effects::publish{events::executor_added{info}});
@@ -223,10 +224,12 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     held_back_.erase(stage.id);
     deadlines_.erase(stage.id);
     suspects_.forget(stage.id);
+    std::erase_if(unschedulable_, [&](const auto& entry) { return entry.second.lane->stage == &stage; });
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
     stage.ended = now;
     transition("stage", stage.state, stage_state::failed);
+    drop_accusations(stage, out);
     out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, why}});
   }
   if (held_back_.empty()) resubmit_at_.reset();

@@ -20,6 +20,7 @@
 #include <troupe/runtime/dag/stage_run.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/scheduling/effects.hpp>
+#include <troupe/runtime/scheduling/exclusion_book.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
 #include <troupe/runtime/scheduling/suspect_book.hpp>
 #include <troupe/runtime/time.hpp>
@@ -66,6 +67,9 @@ public:
     duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
     /// An executor whose heartbeats lack orders, or tasks, for so long is given up: the channel lost a message.
     duration loss_timeout = std::chrono::seconds{10};
+    exclusion_rules exclusion{};
+    /// A stage fails that no executor may run for so long because of exclusions; `never` is possible.
+    duration unschedulable_timeout = std::chrono::seconds{120};
   };
   explicit dag_scheduler(options opts);
 
@@ -125,6 +129,7 @@ public:
     std::uint32_t leases;
     std::uint32_t running;
     std::uint64_t tasks_done;
+    std::uint32_t excluded; ///< number of profiles that it gets no tasks of for now
   };
   std::vector<executor_view> executors() const;
   /// Messages that came late, twice, or from nobody.
@@ -148,6 +153,13 @@ private:
     return {stage.job, stage.index, static_cast<std::uint8_t>(0xff - lane)};
   }
   static rank rank_of(const task_lane& lane) { return rank_of(*lane.stage, lane.number); }
+
+  /// Pending tasks that nobody may run because of exclusions.
+  struct unschedulable_lane {
+    const task_lane* lane;
+    time_point since;
+    std::uint32_t replaced = 0; ///< executors given back, so that fresh ones can be had
+  };
 
   job_run* find_job(job_id id);
   stage_run* find_stage(stage_id id);
@@ -258,6 +270,21 @@ private:
   void keep_scarce(time_point now);
   void drop_kept_claims(demand_index d);
 
+  // exclusion.cpp: executors and hosts that get no tasks of a profile for a while
+  void accuse(const stage_run& stage, const lease_record& lease, partition_index partition, bool lost,
+              const std::string& text, time_point now, effects::list& out);
+  void exclude(const exclusion_book::changes& begun, bool lost, const std::string& text, effects::list& out);
+  void readmit(const exclusion_book::changes& over, const std::string& cause, effects::list& out);
+  bool end_exclusions(time_point now, effects::list& out);
+  void drop_accusations(const stage_run& stage, effects::list& out);
+  void exclude_newcomer(executor_index e);
+  bool is_unschedulable(const task_lane& lane) const;
+  void watch_unschedulable(time_point now, effects::list& out);
+  void replace_excluded(unschedulable_lane& waits, demand_index d);
+  bool fail_unschedulable_stages(time_point now, effects::list& out);
+  std::string excluded_executors(demand_index d) const;
+  std::optional<std::string> fault_of_exclusions() const;
+
   // demand.cpp: what waits for executors that are not there
   void ask_feasibility(job_run& job, time_point now);
   void ask(shape_id shape, time_point now);
@@ -300,12 +327,14 @@ private:
   std::map<demand_index, claim> claims_;
   /// Unfinished stages that ask for a custom resource.
   std::map<std::string, std::map<rank, const stage_run*>, std::less<>> asking_;
-  std::vector<job_id> finished_;                ///< ended in this event
-  std::vector<lease_id> refill_;                ///< leases with news in this event
-  std::vector<executor_index> dirty_;           ///< executors with orders in this event
-  queued_leases queued_;                        ///< those that have not been asked for their queue since their news
-  std::set<executor_id> idle_;                  ///< without a lease
-  suspect_book suspects_;                       ///< tasks of unfinished stages, any of which may have ended an executor
+  std::vector<job_id> finished_;      ///< ended in this event
+  std::vector<lease_id> refill_;      ///< leases with news in this event
+  std::vector<executor_index> dirty_; ///< executors with orders in this event
+  queued_leases queued_;              ///< those that have not been asked for their queue since their news
+  std::set<executor_id> idle_;        ///< without a lease
+  suspect_book suspects_;             ///< tasks of unfinished stages, any of which may have ended an executor
+  exclusion_book exclusions_;         ///< of the session: outlives jobs that have succeeded
+  std::map<rank, unschedulable_lane> unschedulable_;
   std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;
   bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom

@@ -37,7 +37,7 @@ bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) co
 /// No executor satisfies it, and none that does can ever be had.
 bool dag_scheduler::is_impossible(demand_index d) const {
   // That none can be had for a demand that runs anywhere is not the end: one that is there for another profile may do.
-  if (pool_.satisfying(d) > 0 || pool_.demand_of(d).any_executor) return false;
+  if (pool_.satisfying(d) > 0 || !pool_.excluded_from(d).empty() || pool_.demand_of(d).any_executor) return false;
   const auto answer = answers_.find(pool_.demand_of(d).shape);
   return answer != answers_.end() && !answer->second.feasible && answer->second.fixed;
 }
@@ -132,6 +132,7 @@ bool dag_scheduler::is_overdue(demand_index d, time_point now) const {
 
 /// Why a lane waits no longer: all that it may run as is overdue.
 std::optional<std::string> dag_scheduler::given_up(const task_lane& lane, time_point now) const {
+  if (unschedulable_.contains(rank_of(lane))) return std::nullopt; // has a time-out of its own
   if (!std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_overdue(d, now); }))
     return std::nullopt;
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options_.infeasible_timeout).count();
@@ -151,14 +152,16 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   scarce_due_ = scarce_due_ || (!asking_.empty() && !ready_.empty());
   const bool scarce = scarce_due_;
   const bool overdue = fail_overdue_stages(now, out);
+  const bool readmitted = end_exclusions(now, out);
+  const bool unschedulable = fail_unschedulable_stages(now, out);
   const bool resubmitted = resubmit(now, out);
   const bool forgiven = pool_.forgive(now);
   const bool copies = speculate(now, out);
   const auto held = held_.size();
   admit(now, out);
   const bool recalled = take_back(now);
-  if (!late.empty() || overdue || resubmitted || forgiven || scarce || copies || recalled || is_declining() ||
-      held != held_.size())
+  if (!late.empty() || overdue || readmitted || unschedulable || resubmitted || forgiven || scarce || copies ||
+      recalled || is_declining() || held != held_.size())
     schedule(now, out);
   report_load(now, out);
 }

@@ -103,6 +103,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                          : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
                                                                   : failure_cause::lost;
         out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
+        if (!has_more) accuse(*stage, lease, p, true, cause, now, out);
         if (blame && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
           failed.emplace_back(
               job.id, make_error(ec::task_failed,

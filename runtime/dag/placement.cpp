@@ -348,6 +348,7 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
     grant_by_rank(now, out);
   drop_stale_claims();
   watch_unsatisfied(now);
+  watch_unschedulable(now, out);
   flush(out);
   // Who waits for room waits for the allocator: it hears at once, not at the next tick.
   if (load_due_ && !ready_.empty()) report_load(now, out);

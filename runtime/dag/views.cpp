@@ -24,7 +24,7 @@ std::vector<dag_scheduler::executor_view> dag_scheduler::executors() const {
   for (const auto& [id, e] : pool_.all()) {
     const auto& r = pool_[e];
     views.push_back({&r.info, r.status == executor_record::state::draining, static_cast<std::uint32_t>(r.leases.size()),
-                     r.in_flight, r.tasks_done});
+                     r.in_flight, r.tasks_done, static_cast<std::uint32_t>(r.excluded.size())});
   }
   return views;
 }
@@ -114,13 +114,21 @@ std::string dag_scheduler::waiting_for(const task_lane& lane) const {
     if (lane.number == 0 && stage.declined_since)
       return prefix + "its tasks would rather run near their data than where there is room "
                       "(troupe.locality.executor-wait, troupe.locality.host-wait)";
+    if (const auto excluded = excluded_executors(d); !excluded.empty())
+      return prefix + excluded + (fit == 1 ? ", the other one is busy" : ", the others are busy") + lost_slots(d);
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +
            (reason ? " or has refused it (" + *reason + ")" : "") + lost_slots(d);
   }
+  for (const auto d : lane.demands)
+    if (const auto excluded = excluded_executors(d); !excluded.empty()) return prefix + excluded;
   auto text = prefix + "no executor satisfies its profile";
   for (const auto d : lane.demands) text += (d == lane.demands.front() ? "" : ", nor its alternative") + lack_of(d);
+  if (unschedulable_.contains(rank_of(lane)))
+    for (const auto d : lane.demands)
+      if (const auto excluded = exclusions_.describe(pool_.demand_of(d).profile); !excluded.empty())
+        text += "; excluded after failures (troupe.exclude-on-failure.enabled): " + excluded;
   return text;
 }
 
@@ -167,8 +175,8 @@ bool dag_scheduler::is_idle() const {
   for (const auto& [id, e] : pool_.all())
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
-         unsatisfied_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() && suspects_.empty() &&
-         queued_.empty() && pool_.lease_count() == 0;
+         unsatisfied_.empty() && unschedulable_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() &&
+         suspects_.empty() && queued_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -179,6 +187,7 @@ std::optional<std::string> dag_scheduler::fault() const {
   if (idle_.size() > pool_.all().size()) return "an executor that is gone is listed as idle";
   if (auto f = fault_of_tasks()) return f;
   if (auto f = fault_of_sharing()) return f;
+  if (auto f = fault_of_exclusions()) return f;
   for (const auto& [d, stages] : ready_) {
     if (stages.empty()) return "a demand is ready without a stage";
     for (const auto& [r, lane] : stages) {

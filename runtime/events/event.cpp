@@ -23,6 +23,11 @@ struct names {
   std::string_view operator()(const executor_added&) const noexcept { return "executor-added"; }
   std::string_view operator()(const executor_removed&) const noexcept { return "executor-removed"; }
   std::string_view operator()(const map_output_lost&) const noexcept { return "map-output-lost"; }
+  std::string_view operator()(const executor_excluded&) const noexcept { return "executor-excluded"; }
+  std::string_view operator()(const executor_readmitted&) const noexcept { return "executor-readmitted"; }
+  std::string_view operator()(const node_excluded&) const noexcept { return "node-excluded"; }
+  std::string_view operator()(const node_readmitted&) const noexcept { return "node-readmitted"; }
+  std::string_view operator()(const stage_unschedulable&) const noexcept { return "stage-unschedulable"; }
 };
 
 } // namespace

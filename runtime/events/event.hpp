@@ -132,6 +132,46 @@ struct executor_removed {
   executor_exit exit = {}; ///< where whoever started it has seen its end
   bool operator==(const executor_removed&) const = default;
 };
+/// An executor gets no tasks of a profile for a while, since too many different ones have failed there.
+struct executor_excluded {
+  executor_id executor;
+  std::string host;
+  profile_id profile;
+  std::uint32_t failed_tasks = 0;
+  std::uint64_t nanoseconds = 0; ///< at most so long
+  std::string failure;           ///< the last one
+  bool operator==(const executor_excluded&) const = default;
+};
+/// Not told of one that is gone.
+struct executor_readmitted {
+  executor_id executor;
+  profile_id profile;
+  std::string cause;
+  bool operator==(const executor_readmitted&) const = default;
+};
+/// No executor of this host, nor one that comes, gets tasks of a profile for a while, since too many are excluded.
+struct node_excluded {
+  std::string host;
+  profile_id profile;
+  std::uint32_t excluded_executors = 0; ///< those included that were lost
+  std::uint64_t nanoseconds = 0;        ///< at most so long
+  std::string failure;                  ///< the last one
+  bool operator==(const node_excluded&) const = default;
+};
+struct node_readmitted {
+  std::string host;
+  profile_id profile;
+  std::string cause;
+  bool operator==(const node_readmitted&) const = default;
+};
+/// A stage has tasks that no executor may run because of exclusions. It fails when that lasts.
+struct stage_unschedulable {
+  job_id job;
+  stage_id stage;
+  profile_id profile;
+  std::string reason;
+  bool operator==(const stage_unschedulable&) const = default;
+};
 struct map_output_lost {
   stage_id stage;
   partition_index partition = 0;
@@ -142,7 +182,8 @@ struct map_output_lost {
 using any =
     std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
                  lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested, executor_added,
-                 executor_removed, map_output_lost, attempt_overdue, task_escalated, speculative_task_submitted>;
+                 executor_removed, map_output_lost, attempt_overdue, task_escalated, speculative_task_submitted,
+                 executor_excluded, executor_readmitted, node_excluded, node_readmitted, stage_unschedulable>;
 
 /// The event's name, in kebab-case: `stage-submitted`.
 std::string_view name_of(const any& event) noexcept;

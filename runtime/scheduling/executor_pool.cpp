@@ -9,63 +9,12 @@
 
 namespace troupe {
 
-void lease_record::add(const task_batch& batch) {
-  if (draining) throw std::logic_error{"a lease that is draining must get no more tasks"};
-  for (std::uint32_t i = 0; i < batch.count;) {
-    const auto first = batch.partition(i);
-    auto n = batch.partitions.empty() ? batch.count : 1u;
-    const auto attempt = batch.attempt(i);
-    while (i + n < batch.count && batch.partition(i + n) == first + n && batch.attempt(i + n) == attempt) ++n;
-    if (!runs.empty() && runs.back().stage == batch.stage && runs.back().first + runs.back().count == first &&
-        runs.back().attempt == attempt)
-      runs.back().count += n;
-    else
-      runs.push_back({batch.stage, first, n, attempt});
-    i += n;
-  }
-  in_flight += batch.count;
-}
-
-bool lease_record::holds(stage_id stage, partition_index partition, attempt_number attempt) const {
-  return std::any_of(runs.begin(), runs.end(), [&](const task_run& run) {
-    return run.stage == stage && run.attempt == attempt && partition >= run.first && partition - run.first < run.count;
-  });
-}
-
-bool lease_record::remove(stage_id stage, partition_index partition, attempt_number attempt) {
-  // Attempts end in the order in which they were handed out unless one is killed, so the first run nearly always fits.
-  for (auto it = runs.begin(); it != runs.end(); ++it) {
-    if (it->stage != stage || it->attempt != attempt || partition < it->first || partition - it->first >= it->count)
-      continue;
-    const auto offset = partition - it->first;
-    if (offset == 0) {
-      ++it->first;
-      --it->count;
-    } else if (offset + 1 == it->count) {
-      --it->count;
-    } else {
-      const task_run rest{stage, partition + 1, it->count - offset - 1, attempt};
-      it->count = offset;
-      it = runs.insert(std::next(it), rest);
-    }
-    if (it->count == 0) runs.erase(it);
-    --in_flight;
-    return true;
-  }
-  return false;
-}
-
 demand_index executor_pool::intern(demand d) {
   const auto [it, added] =
       demand_numbers_.try_emplace({d.profile, d.build_id, d.alone}, static_cast<demand_index>(demands_.size()));
   if (added) {
-    demands_.push_back({std::move(d), {}, {}, {}, {}, {}});
-    for (const auto& [id, e] : by_id_) {
-      const auto& record = *executors_[e];
-      if (record.status != executor_record::state::active || !can_serve(record, demands_.back().what)) continue;
-      demands_.back().satisfied_by.insert(e);
-      refresh(e, it->second);
-    }
+    demands_.push_back({std::move(d), {}, {}, {}, {}, {}, {}});
+    for (const auto& [id, e] : by_id_) recount(e, it->second);
   }
   return it->second;
 }
@@ -87,10 +36,7 @@ executor_index executor_pool::add(executor_info info, time_point now) {
   for (const auto& [name, resource] : record->info.capacity.custom)
     if (!resource.addresses.empty()) holders_[name].insert(e);
   executors_[e] = std::move(record);
-  for (demand_index d = 0; d < demands_.size(); ++d) {
-    if (can_serve(*executors_[e], demands_[d].what)) demands_[d].satisfied_by.insert(e);
-    refresh(e, d);
-  }
+  for (demand_index d = 0; d < demands_.size(); ++d) recount(e, d);
   return e;
 }
 
@@ -103,6 +49,7 @@ void executor_pool::remove(executor_index executor) {
   }
   for (auto& d : demands_) {
     d.satisfied_by.erase(executor);
+    d.excluded.erase(executor);
     if (const auto it = d.room_of.find(executor); it != d.room_of.end()) {
       d.room.erase(it->second);
       d.room_of.erase(it);
@@ -125,10 +72,7 @@ executor_index executor_pool::find(executor_id id) const {
 
 void executor_pool::drain(executor_index executor) {
   transition("executor", executors_[executor]->status, executor_record::state::draining);
-  for (demand_index d = 0; d < demands_.size(); ++d) {
-    demands_[d].satisfied_by.erase(executor);
-    refresh(executor, d);
-  }
+  for (demand_index d = 0; d < demands_.size(); ++d) recount(executor, d);
 }
 
 /// Spec MP-8. `exact` goes by the shape alone, whatever its content. Only an executor that was started for no shape is
@@ -143,6 +87,11 @@ bool executor_pool::can_serve(const executor_record& e, const demand& d) const {
   if (!d.build_id.empty() && (!e.info.native || e.info.build_id != d.build_id)) return false;
   if (!was_started_for(e, d)) return false;
   return troupe::satisfies(e.info.capacity, *d.content);
+}
+
+/// It satisfies the demand, unless it is excluded.
+bool executor_pool::fits(const executor_record& e, demand_index d) const {
+  return e.status == executor_record::state::active && !e.barred.contains(d) && can_serve(e, demands_[d].what);
 }
 
 bool executor_pool::satisfies(executor_index executor, demand_index d) const {
@@ -207,6 +156,16 @@ bool executor_pool::has_slot(executor_index executor, demand_index d) const {
   const auto& e = *executors_[executor];
   return demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) && e.reserved.value_or(d) == d &&
          kept_for(executor, d).empty() && e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) > 0;
+}
+
+/// Whether it stands among those that satisfy the demand, those that are excluded, or neither.
+void executor_pool::recount(executor_index executor, demand_index d) {
+  const auto& e = *executors_[executor];
+  auto& record = demands_[d];
+  record.satisfied_by.erase(executor);
+  record.excluded.erase(executor);
+  if (fits(e, d)) (e.excluded.contains(record.what.profile) ? record.excluded : record.satisfied_by).insert(executor);
+  refresh(executor, d);
 }
 
 void executor_pool::refresh(executor_index executor) {
@@ -325,9 +284,21 @@ bool executor_pool::forgive(time_point now) {
 
 void executor_pool::bar(executor_index executor, demand_index d) {
   executors_[executor]->barred.insert(d);
-  demands_[d].satisfied_by.erase(executor);
   unreserve(executor);
-  refresh(executor, d);
+  recount(executor, d);
+}
+
+void executor_pool::exclude(executor_index executor, profile_id profile) {
+  if (!executors_[executor]->excluded.insert(profile).second) return;
+  unreserve(executor);
+  for (demand_index d = 0; d < demands_.size(); ++d)
+    if (demands_[d].what.profile == profile) recount(executor, d);
+}
+
+void executor_pool::readmit(executor_index executor, profile_id profile) {
+  if (executors_[executor]->excluded.erase(profile) == 0) return;
+  for (demand_index d = 0; d < demands_.size(); ++d)
+    if (demands_[d].what.profile == profile) recount(executor, d);
 }
 
 void executor_pool::reserve(executor_index executor, demand_index d) {
@@ -408,11 +379,13 @@ std::optional<std::string> executor_pool::fault() const {
       for (const auto& a : pool.addresses) same = same && expected.free_of(name, a) == e.book.free_of(name, a);
     }
     if (!same) return "executor " + std::to_string(id.value) + " has a wrong book";
-    const bool active = e.status == executor_record::state::active;
     for (demand_index d = 0; d < demands_.size(); ++d) {
       const auto& record = demands_[d];
-      if (record.satisfied_by.contains(index) != (active && !e.barred.contains(d) && can_serve(e, record.what)))
+      const bool excluded = e.excluded.contains(record.what.profile);
+      if (record.satisfied_by.contains(index) != (!excluded && fits(e, d)))
         return "executor " + std::to_string(id.value) + " is wrongly counted among those that satisfy a demand";
+      if (record.excluded.contains(index) != (excluded && fits(e, d)))
+        return "executor " + std::to_string(id.value) + " is wrongly counted among those that are excluded";
       const auto room = record.room_of.find(index);
       if (has_slot(index, d) != (room != record.room_of.end())) return "the room index of a demand is wrong";
       if (room != record.room_of.end() && (!record.room.contains(room->second) || room->second.load != load_of(e)))

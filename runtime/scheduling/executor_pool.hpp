@@ -89,6 +89,7 @@ struct executor_record {
   };
   std::map<demand_index, refused_demand> refused;
   std::set<demand_index> barred; ///< not tried there again
+  std::set<profile_id> excluded; ///< gets no tasks of these for now (see `exclusion_book`)
   /// Attempts that are to blame for its end, although it is not lost.
   std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
   std::optional<demand_index> reserved; ///< what its free slots are kept for
@@ -138,6 +139,9 @@ public:
   bool forgive(time_point now);
   /// The executor can never run tasks of `d`, whatever it said of itself.
   void bar(executor_index executor, demand_index d);
+  /// The executor satisfies no demand of this profile until it is readmitted. What runs there runs on.
+  void exclude(executor_index executor, profile_id profile);
+  void readmit(executor_index executor, profile_id profile);
 
   /// Keeps what is and gets free on the executor for `d` alone, so that small slots that come back can grow into a
   /// large one. @pre not kept for another
@@ -158,6 +162,8 @@ public:
   bool is_satisfied_on(const std::string& host, demand_index d) const;
   /// Whether an executor on another host than this one satisfies it.
   bool is_satisfied_beyond(const std::string& host, demand_index d) const;
+  /// Those that would satisfy the demand were they not excluded.
+  const std::set<executor_index>& excluded_from(demand_index d) const { return demands_[d].excluded; }
   bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
   std::size_t executors_with_room(demand_index d) const { return demands_[d].room.size(); }
   bool has_room_on(executor_index executor, demand_index d) const;
@@ -192,6 +198,7 @@ private:
   struct demand_record {
     demand what;
     std::set<executor_index> satisfied_by;
+    std::set<executor_index> excluded;                    ///< else they would stand in `satisfied_by`
     std::set<room_key> room;                              ///< of those with a free slot
     std::unordered_map<executor_index, room_key> room_of; ///< the key under which it stands in `room`
     std::set<lease_id> leases;
@@ -200,9 +207,11 @@ private:
 
   bool was_started_for(const executor_record& e, const demand& d) const;
   bool can_serve(const executor_record& e, const demand& d) const;
+  bool fits(const executor_record& e, demand_index d) const;
   bool has_slot(executor_index executor, demand_index d) const;
   std::int64_t excess_of(const executor_record& e, const demand& d) const;
   std::int64_t load_of(const executor_record& e) const;
+  void recount(executor_index executor, demand_index d);
   void refresh(executor_index executor);
   void refresh(executor_index executor, demand_index d);
   lease_record* open(executor_index executor, demand_index d, allotment holding);

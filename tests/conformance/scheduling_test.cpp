@@ -201,6 +201,49 @@ std::string near_and_far(const profile_rules& rules) {
   return text + ", " + now();
 }
 
+dag_scheduler::options excluding(const profile_rules& rules) {
+  auto options = under(rules);
+  options.exclusion.enabled = true;
+  return options;
+}
+
+/// All tasks of two fail there.
+void exclude(scheduler_harness& h, executor_id e) {
+  while (!h.attempts(e).empty())
+    for (const auto& attempt : h.attempts(e)) h.fail(attempt, "broken");
+}
+
+std::string an_excluded_executor(const profile_rules& rules) {
+  scheduler_harness h{excluding(rules)};
+  const auto bad = h.add(executor_builder{}.cores(2));
+  h.submit(job_builder{}.stage("s", 4).max_failures(9));
+  exclude(h, bad);
+  const auto good = h.add(executor_builder{}.cores(2));
+  return counts_on(h, {bad, good});
+}
+
+/// What becomes of a stage whose only executor is excluded.
+std::string nobody_left(const executor_builder& only, bool beside_another, const profile_rules& rules) {
+  scheduler_harness h{excluding(rules)};
+  const auto gpu = make_profile({{"cores", 2}, {"gpu", 2}}, {{"gpu", "1"}});
+  const auto e = h.add(executor_builder{only}.started_for(gpu));
+  if (beside_another) h.add(executor_builder{}.cores(8));
+  const auto job = h.submit(job_builder{}.profile(gpu).stage("s", 4).with(1).max_failures(9));
+  exclude(h, e);
+  for (const auto& executor : h.scheduler.executors())
+    if (executor.draining) return "given back";
+  h.tick(119s);
+  if (h.end_of(job)) return "failed too early";
+  h.tick(1s);
+  return h.end_of(job) ? h.end_of(job)->failure.message : "waits on";
+}
+
+std::string asked_for_and_idle(const profile_rules& rules) {
+  return nobody_left(executor_builder{}.request(1), false, rules);
+}
+std::string started_by_hand(const profile_rules& rules) { return nobody_left({}, false, rules); }
+std::string beside_another_profile_s(const profile_rules& rules) { return nobody_left({}, true, rules); }
+
 const table scheduling_rows{
     "scheduling",
     {
@@ -208,6 +251,7 @@ const table scheduling_rows{
          same("alpha: 1 cpus, gpu 0 and 0.5 free")},
         {"TS-2", "a leaving executor with 4 cores, one with 1", a_leaving_executor, same("0, 1")},
         {"TS-2", "4 tasks on two equal executors", shares_of_equal_executors, same("2, 2")},
+        {"TS-2", "an executor on which two tasks failed, and one that came later", an_excluded_executor, same("0, 2")},
         {"TS-3", "two jobs, the first with two stages, on one core", two_jobs_on_one_core, same("aabc")},
         {"TS-3", "two tasks beside an executor with three", one_pass, differs("4, 1", "3, 2")},
         {"TS-3", "two jobs of pools with weights 1 and 3 on 4 cores", pools_of_two_jobs, same("1, 3")},
@@ -219,6 +263,10 @@ const table scheduling_rows{
          same("1 0, 1 0, 1 1")},
         {"TS-16", "4 executors of 3 cores, 1 cpu per task", single_cpus_on_four, same("12")},
         {"TS-16", "4 executors of 3 cores, 2 cpus per task", pairs_of_cpus_on_four, same("4")},
+        {"TS-18", "the only executor that fits is excluded and idle", asked_for_and_idle, same("given back")},
+        {"TS-18", "the same, started by hand", started_by_hand, same("…is excluded after failures…waited 120000ms…")},
+        {"TS-19", "the same beside an executor of another profile", beside_another_profile_s,
+         same("…is excluded after failures…waited 120000ms…")},
         {"TS-20", "two tasks, 3 of 6 cores busy and none of 3, packed", packed, same("5, 0")},
         {"TS-20", "the same, balanced", balanced, same("3, 2")},
         {"TS-17", "a task that always fails", failures_of_one_task, same("4")},

@@ -119,7 +119,7 @@ TEST(locality, the_clock_starts_anew_when_no_slot_is_left) {
 }
 
 TEST(locality, nothing_waits_for_hosts_that_are_not_there) {
-  scheduler_harness h{waits(never, never)};
+  scheduler_harness h{waits(troupe::never, troupe::never)};
   const auto b = h.add(on("b", 2));
   h.submit(job_of(2, {"a", "c/7"}));
   EXPECT_THAT(h.attempts(b), SizeIs(2));
@@ -128,7 +128,7 @@ TEST(locality, nothing_waits_for_hosts_that_are_not_there) {
 }
 
 TEST(locality, never_is_for_ever) {
-  scheduler_harness h{waits(never, never)};
+  scheduler_harness h{waits(troupe::never, troupe::never)};
   const auto a = h.add(on("a"));
   const auto b = h.add(on("b"));
   const auto job = h.submit(job_of(2, {"a"}));
@@ -211,7 +211,7 @@ TEST(locality, is_the_same_under_exact_matching) {
 }
 
 TEST(locality, that_keeps_a_job_waiting_is_told) {
-  scheduler_harness h{waits(never, never)};
+  scheduler_harness h{waits(troupe::never, troupe::never)};
   const auto a = h.add(on("a"));
   h.add(on("b"));
   const auto busy = h.submit(job_builder{}.stage("other", 1).prefers({"a"}));

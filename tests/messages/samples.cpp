@@ -241,8 +241,13 @@ std::vector<events::record> full_history() {
       events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
       events::task_escalated{stage_id{21}, 5, 1, executor_id{7}, profile_id{9}},
       events::speculative_task_submitted{stage_id{21}, 5, 1, executor_id{7}},
+      events::executor_excluded{executor_id{7}, "alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
+      events::executor_readmitted{executor_id{7}, profile_id{3}, "its time is over"},
+      events::node_excluded{"alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
+      events::node_readmitted{"alpha", profile_id{3}, "its time is over"},
+      events::stage_unschedulable{job_id{2}, stage_id{21}, profile_id{3}, "all 2 executors are excluded"},
   };
-  static_assert(std::variant_size_v<events::any> == 17, "a new event needs a sample here");
+  static_assert(std::variant_size_v<events::any> == 22, "a new event needs a sample here");
   std::vector<events::record> records;
   for (auto& event : all)
     records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});

@@ -56,6 +56,11 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
     o.speculation = {true, share{share::units_per_whole / 4}, share::whole(1), std::chrono::milliseconds{1}};
   o.max_stage_attempts = 8;
   o.infeasible_timeout = 60s;
+  o.exclusion.enabled = d.once_in(2);
+  o.exclusion.max_failed_tasks_per_executor = static_cast<std::uint32_t>(d.between(1, 2));
+  o.exclusion.max_failed_executors_per_node = static_cast<std::uint32_t>(d.between(1, 3));
+  o.exclusion.timeout = d.once_in(2) ? 3s : 1h;
+  o.unschedulable_timeout = 20s;
   return o;
 }
 
@@ -266,6 +271,9 @@ void simulator::dispatch(effects::list& out) {
         accepted_[good->stage] += good->count;
       else if (const auto* lost = std::get_if<events::map_output_lost>(&publish->event))
         --accepted_[lost->stage];
+      else if (std::holds_alternative<events::executor_excluded>(publish->event) ||
+               std::holds_alternative<events::node_excluded>(publish->event))
+        ++report_.excluded;
     }
   }
   out.clear();

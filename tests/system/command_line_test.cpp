@@ -641,6 +641,49 @@ TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
   EXPECT_TRUE(with_gpu->wait().has_value()) << with_gpu->output();
 }
 
+TEST_F(command_line, an_executor_on_which_commands_fail_gets_no_more_of_their_profile_for_a_while) {
+  auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0", "--conf",
+                         "troupe.exclude-on-failure.enabled=true", "--conf",
+                         "troupe.exclude-on-failure.unschedulable-timeout=300ms"});
+  const auto address = awaited(*driver, "driver (\\S+) cluster");
+  const std::vector<std::string> there{"--master=" + address, "--conf",
+                                       "troupe.security.secret-file=" + awaited(*driver, "secret-file (\\S+)")};
+  const auto run_there = [&](std::vector<std::string> words) {
+    words.insert(words.end(), there.begin(), there.end());
+    return run(std::move(words));
+  };
+  const auto file = written("configs/here.yaml", std::regex_replace(content_of(config("executor.yaml")),
+                                                                    std::regex{"127.0.0.1:17077"}, address));
+  const auto job =
+      written("job.yaml", "name: job\nstages:\n  work: {tasks: 8, run: [sh, -c, 'test -z \"$BROKEN\" || exit "
+                          "3']}\n");
+  const std::vector<std::string> patient{"run", job, "--json", "--conf", "troupe.task.max-failures=99"};
+
+  program_process broken{{"env", "BROKEN=yes", TROUPE_PROGRAM, "node", "--config-file=" + file}};
+  awaited(broken, "executor (1) cluster");
+  const auto alone = run_there(patient);
+  EXPECT_EQ(alone.code, 3) << alone.output;
+  EXPECT_THAT(alone.output, AllOf(HasSubstr("stage 0 (work): the one executor that fits is excluded after failures "
+                                            "(troupe.exclude-on-failure.enabled): executor 1 ("),
+                                  HasSubstr("; the last failure: "), HasSubstr("exit code 3"),
+                                  HasSubstr("(waited 300ms: troupe.exclude-on-failure.unschedulable-timeout)")));
+
+  auto sound = started({"node", "--config-file=" + file});
+  awaited(*sound, "executor (2) cluster");
+  const auto first = run_there(patient);
+  EXPECT_EQ(first.code, 0) << first.output;
+  EXPECT_THAT(first.printed, Not(HasSubstr("\"failed-attempts\": 0,")))
+      << "the failures of a job that failed are forgotten";
+  EXPECT_THAT(run_there({"cluster", "status"}).printed, HasSubstr("excluded from 1 profile"));
+  const auto second = run_there(patient);
+  EXPECT_EQ(second.code, 0) << second.output;
+  EXPECT_THAT(second.printed, HasSubstr("\"failed-attempts\": 0,")) << second.printed;
+  driver->kill(SIGTERM);
+  EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
+  EXPECT_TRUE(broken.wait().has_value()) << broken.output();
+  EXPECT_TRUE(sound->wait().has_value()) << sound->output();
+}
+
 TEST_F(command_line, an_executor_that_is_killed_takes_along_what_its_commands_have_started) {
   auto driver = started({"node", "--config-file=" + config("driver.yaml"), "--conf", "troupe.driver.port=0"});
   const auto address = awaited(*driver, "driver (\\S+) cluster");
