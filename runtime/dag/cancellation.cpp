@@ -90,7 +90,10 @@ void dag_scheduler::on_overdue(executor_index e, const overdue_attempt& a, time_
     return;
   }
   auto& record = pool_[e];
-  const bool replaced = !record.info.in_process;
+  // One that another attempt of its task has beaten costs its slot until it ends, and nobody anything else.
+  const auto* its = find_stage(a.stage);
+  const bool beaten = its && !its->tasks.is_current(a.partition, a.attempt, e);
+  const bool replaced = !record.info.in_process && !beaten;
   const auto text = "an attempt of stage " + a.stage_name + " of job " + std::to_string(a.job.value) + " (partition " +
                     std::to_string(a.partition) + ", attempt " + std::to_string(a.attempt) +
                     ") did not end within troupe.task.kill-grace after it was " +
@@ -100,7 +103,7 @@ void dag_scheduler::on_overdue(executor_index e, const overdue_attempt& a, time_
   out.push_back(effects::publish{
       events::attempt_overdue{a.job, a.stage, a.partition, a.attempt, record.info.executor, replaced, text}});
   // What ends with its job is nobody's concern any more; what has a time-out is, and may not go round for ever.
-  const auto* stage = a.timed_out ? find_stage(a.stage) : nullptr;
+  const auto* stage = a.timed_out && !beaten ? its : nullptr;
   if (stage && !replaced) fail(*find_job(stage->job), make_error(ec::timed_out, text), now, out);
   if (replaced) {
     if (stage) record.guilty.insert({a.stage, a.partition, a.attempt});

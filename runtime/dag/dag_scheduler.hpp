@@ -207,7 +207,8 @@ private:
   task_lane& open_lane(stage_run& stage, lane_number number);
   void change_lane(stage_run& stage, partition_index partition, lane_number number, time_point now);
   void convict(stage_task task, time_point now);
-  bool escalate(stage_run& stage, partition_index partition, executor_id where, time_point now, effects::list& out);
+  bool escalate(stage_run& stage, partition_index partition, const lease_record& lease, attempt_number attempt,
+                time_point now, effects::list& out);
 
   // cancellation.cpp: what is ended on request, what takes too long, and what does not end
   bool fail_overdue_stages(time_point now, effects::list& out);
@@ -221,10 +222,10 @@ private:
   void refill(lease_record& lease, time_point now, effects::list& out);
   void open_lease(lease_record& lease, effects::list& out);
   bool has_work_for(const task_lane& lane, executor_index e, time_point now) const;
-  task_lane* next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease, time_point now) const;
+  task_lane* next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease, time_point now);
   std::uint32_t take(task_lane& lane, std::uint32_t most, executor_index e, time_point now, task_batch& batch);
   bool grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
-  bool must_yield(const lease_record& lease, const task_lane& mine);
+  bool must_yield(const lease_record& lease, const task_lane& mine, time_point now);
   void claim_granted(demand_index d, executor_index e);
   void drop_claims(executor_index e);
   void drop_stale_claims();
@@ -248,7 +249,9 @@ private:
 
   // locality.cpp: tasks near their data
   locality_level allowed_level(const stage_run& stage, time_point now) const;
-  bool place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
+  void look_for_near();
+  void decline(task_lane& lane, time_point now);
+  std::uint64_t place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out);
   bool is_declining() const;
 
   // take_back.cpp: work that was queued behind what turns out to be long

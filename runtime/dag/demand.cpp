@@ -84,7 +84,8 @@ std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
   for (const auto& stage : job.stages) {
     if (stage.state == stage_state::complete) continue;
     for (const auto& [number, lane] : stage.lanes) {
-      if (number != 0 && lane.pending() == 0) continue;
+      // What runs, runs; and nobody needs a copy.
+      if ((number != 0 || stage.state == stage_state::running) && stage.tasks.pending(number) == 0) continue;
       if (std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_impossible(d); }))
         return make_error(ec::infeasible, waiting_for(lane) + cures(lane));
     }
@@ -132,7 +133,8 @@ bool dag_scheduler::is_overdue(demand_index d, time_point now) const {
 
 /// Why a lane waits no longer: all that it may run as is overdue.
 std::optional<std::string> dag_scheduler::given_up(const task_lane& lane, time_point now) const {
-  if (unschedulable_.contains(rank_of(lane))) return std::nullopt; // has a time-out of its own
+  if (lane.stage->tasks.pending(lane.number) == 0) return std::nullopt; // it wants copies, which nobody needs
+  if (unschedulable_.contains(rank_of(lane))) return std::nullopt;      // has a time-out of its own
   if (!std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_overdue(d, now); }))
     return std::nullopt;
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options_.infeasible_timeout).count();

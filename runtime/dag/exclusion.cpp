@@ -97,6 +97,7 @@ void dag_scheduler::exclude_newcomer(executor_index e) {
 bool dag_scheduler::is_unschedulable(const task_lane& lane) const {
   const auto queue = ready_.find(lane.demands.front());
   if (queue == ready_.end() || !queue->second.contains(rank_of(lane))) return false;
+  if (lane.stage->tasks.pending(lane.number) == 0) return false; // it wants copies, which nobody needs
   if (std::any_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return pool_.satisfying(d) > 0; }))
     return false;
   // While those that were given back are being replaced, none is there.
@@ -127,7 +128,7 @@ void dag_scheduler::watch_unschedulable(time_point now, effects::list& out) {
 void dag_scheduler::replace_excluded(unschedulable_lane& waits, demand_index d) {
   const auto& what = pool_.demand_of(d);
   const auto slots = static_cast<std::uint64_t>(std::max<std::int64_t>(1, slots_on_its_shape(what)));
-  const auto useful = (waits.lane->pending() + slots - 1) / slots;
+  const auto useful = (waits.lane->stage->tasks.pending(waits.lane->number) + slots - 1) / slots;
   const auto excluded = pool_.excluded_from(d);
   for (const auto e : excluded) {
     if (waits.replaced >= useful) return;

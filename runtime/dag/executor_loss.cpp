@@ -39,15 +39,18 @@ void dag_scheduler::change_lane(stage_run& stage, partition_index partition, lan
   if (stage.state == stage_state::running) make_ready(stage, now);
 }
 
-/// The task has run out of memory: it has more from now on, if there is a step left. @returns whether there was.
-bool dag_scheduler::escalate(stage_run& stage, partition_index partition, executor_id where, time_point now,
-                             effects::list& out) {
-  const auto step = escalations_of(stage.tasks.lane_of(partition));
+/// The attempt has run out of memory: its task has more from now on, if there is a step left, or has more already,
+/// since another attempt ran out of it before. @returns whether it has
+bool dag_scheduler::escalate(stage_run& stage, partition_index partition, const lease_record& lease,
+                             attempt_number attempt, time_point now, effects::list& out) {
+  const auto& present = stage.lanes.at(stage.tasks.lane_of(partition));
+  const auto step = escalations_of(present.number);
+  if (step > 0 && present.preference_of(lease.demand) == present.demands.size()) return true;
   if (step >= stage.escalations.size()) return false;
   suspects_.acquit({stage.id, partition});
   change_lane(stage, partition, lane_of(step + 1, false), now);
-  out.push_back(effects::publish{events::task_escalated{stage.id, partition, stage.tasks.attempt_of(partition), where,
-                                                        stage.escalations[step].profile}});
+  out.push_back(effects::publish{events::task_escalated{
+      stage.id, partition, attempt, pool_[lease.executor].info.executor, stage.escalations[step].profile}});
   return true;
 }
 
@@ -93,8 +96,8 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         const bool blame = needed && ((lost && first && !suspect) || late || attempt >= task_set::free_attempts);
         if (suspect) accused.push_back({run.stage, p});
         if (blame && first && crashed) convict({run.stage, p}, now);
-        const bool has_more =
-            blame && first && crashed && exit.cause == exit_cause::memory_limit && escalate(*stage, p, id, now, out);
+        const bool has_more = blame && first && crashed && exit.cause == exit_cause::memory_limit &&
+                              escalate(*stage, p, lease, attempt, now, out);
         const auto failures = stage->tasks.requeue(p, attempt, blame && !has_more);
         if (!blame && !suspect) continue;
         ++stage->failures;

@@ -22,17 +22,34 @@ locality_level dag_scheduler::allowed_level(const stage_run& stage, time_point n
   return locality_level::any;
 }
 
+/// Finds out for which stages no executor is there that any task would rather have: they wait for none. What was said
+/// before holds until executors come, go or are kept from somebody.
+void dag_scheduler::look_for_near() {
+  if (!scarce_due_) return;
+  for (const auto& [d, lanes] : ready_)
+    for (const auto& [r, lane] : lanes) {
+      auto& stage = *lane->stage;
+      if (lane->number != 0 || d != lane->demands.front() || !stage.tasks.located()) continue;
+      stage.far_anyway = !stage.tasks.located()->any_host([&](const std::string& host) {
+        return std::any_of(lane->demands.begin(), lane->demands.end(),
+                           [&](demand_index each) { return pool_.is_satisfied_on(host, each); });
+      });
+    }
+}
+
+/// A slot has passed the lane by although it has tasks.
+void dag_scheduler::decline(task_lane& lane, time_point now) {
+  auto& stage = *lane.stage;
+  if (lane.number == 0 && stage.tasks.located() && stage.tasks.pending(0) > 0 && !stage.declined_since)
+    stage.declined_since = now;
+}
+
 /// Leases, at most so many, on executors near the data of tasks that wait, the nearest first; pass after pass, one
-/// lease on each executor, until a pass gives none (spec TS-3). @returns whether there was any
-bool dag_scheduler::place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now,
-                               effects::list& out) {
+/// lease on each executor, until a pass gives none (spec TS-3). @returns how many
+std::uint64_t dag_scheduler::place_near(task_lane& lane, demand_index d, std::uint64_t most, time_point now,
+                                        effects::list& out) {
   auto& stage = *lane.stage;
   const auto before = most;
-  const auto is_there = [&](const std::string& host) {
-    return std::any_of(lane.demands.begin(), lane.demands.end(),
-                       [&](demand_index each) { return pool_.is_satisfied_on(host, each); });
-  };
-  stage.far_anyway = !stage.tasks.located()->any_host(is_there);
   const auto allowed = allowed_level(stage, now);
   for (auto level = locality_level::executor; level <= allowed;
        level = static_cast<locality_level>(static_cast<int>(level) + 1)) {
@@ -53,12 +70,12 @@ bool dag_scheduler::place_near(task_lane& lane, demand_index d, std::uint64_t mo
       offers = std::move(again);
     }
   }
-  const bool declines = stage.tasks.pending(0) > 0 && pool_.has_room(d);
-  if (!declines)
+  if (std::none_of(lane.demands.begin(), lane.demands.end(),
+                   [this](demand_index each) { return pool_.has_room(each); }))
     stage.declined_since.reset();
-  else if (!stage.declined_since)
-    stage.declined_since = now;
-  return most < before;
+  else if (most > 0) // else what is free may belong to others
+    decline(lane, now);
+  return before - most;
 }
 
 /// Whether slots stay free for the sake of tasks that could be nearer elsewhere.

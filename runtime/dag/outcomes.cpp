@@ -212,7 +212,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   if (job.finished()) return;
   // A stage whose output nobody needs any more cannot fail its job.
   blame = blame && stage.state != stage_state::complete;
-  if (blame && cause == failure_cause::memory_limit && escalate(stage, p, info.executor, now, out)) {
+  if (blame && cause == failure_cause::memory_limit && escalate(stage, p, lease, attempt, now, out)) {
     stage.tasks.requeue(p, attempt, false);
     ++stage.failures;
     return;

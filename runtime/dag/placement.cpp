@@ -72,13 +72,13 @@ std::uint64_t dag_scheduler::waiting_tasks(demand_index d) const {
 
 /// True when this lease has to make way: a stage of better rank waits, has room nowhere, and would have room here if
 /// leases of worse rank went. The executor is then kept for that stage until it has what it waits for.
-bool dag_scheduler::must_yield(const lease_record& lease, const task_lane& mine) {
+bool dag_scheduler::must_yield(const lease_record& lease, const task_lane& mine, time_point now) {
   const auto e = lease.executor;
   const auto& record = pool_[e];
   for (const auto& [d, lanes] : ready_) {
     if (d == lease.demand) continue;
     const auto& theirs = first_in_line(lanes, &lease);
-    if (!comes_before(theirs, mine, &lease)) continue;
+    if (!comes_before(theirs, mine, &lease) || !has_work_for(theirs, e, now)) continue;
     if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
         !pool_.kept_for(e, d).empty())
       continue;
@@ -223,7 +223,7 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   if (it != ready_.end() && !lease.draining) {
     auto* const next = next_for(it->second, lease, now);
     const auto& lane = next ? *next : first_in_line(it->second, &lease);
-    if (must_yield(lease, lane) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
+    if (must_yield(lease, lane, now) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
       lease.draining = true;
     } else if (next && (!lease.recalled || lease.in_flight == 0)) {
       const auto window = window_of(lease, lane);
@@ -261,12 +261,14 @@ bool dag_scheduler::has_work_for(const task_lane& lane, executor_index e, time_p
 }
 
 /// The first lane of a line that has something for the lease's executor; null: none has.
-task_lane* dag_scheduler::next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease,
-                                   time_point now) const {
+task_lane* dag_scheduler::next_for(const std::map<rank, task_lane*>& lanes, const lease_record& lease, time_point now) {
   auto& first = first_in_line(lanes, &lease);
   if (has_work_for(first, lease.executor, now)) return &first;
-  for (const auto& [r, lane] : lanes)
+  decline(first, now);
+  for (const auto& [r, lane] : lanes) {
     if (has_work_for(*lane, lease.executor, now)) return lane;
+    decline(*lane, now);
+  }
   return nullptr;
 }
 
@@ -289,8 +291,8 @@ std::uint32_t dag_scheduler::take(task_lane& lane, std::uint32_t most, executor_
 /// share of the tasks for each. @returns whether there was any
 bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
   if (lane.number == 0 && lane.stage->tasks.located()) {
-    const bool placed = place_near(lane, d, most, now, out);
-    return place_copies(lane, d, most, now, out) || placed;
+    const auto placed = place_near(lane, d, most, now, out);
+    return place_copies(lane, d, most - placed, now, out) || placed > 0;
   }
   const std::uint64_t all = lane.stage->tasks.pending(lane.number);
   const auto waiting = std::min(all, most);
@@ -337,6 +339,7 @@ bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, t
 }
 
 void dag_scheduler::schedule(time_point now, effects::list& out) {
+  look_for_near();
   const auto refills = std::exchange(refill_, {});
   for (const auto id : refills)
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);

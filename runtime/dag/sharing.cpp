@@ -73,23 +73,26 @@ void dag_scheduler::grant_by_rank(time_point now, effects::list& out) {
   }
 }
 
-/// One slot after the other to whom the next one belongs (spec TS-3).
+/// One slot after the other to whom the next one belongs (spec TS-3). A lane that can take none of those that are free
+/// keeps nobody else from them.
 void dag_scheduler::grant_fairly(time_point now, effects::list& out) {
-  std::set<demand_index> exhausted;
+  std::set<std::pair<demand_index, rank>> exhausted;
   while (true) {
     task_lane* next = nullptr;
     demand_index as = 0;
     for (const auto& [d, lanes] : ready_) {
-      if (!pool_.has_room(d) || exhausted.contains(d)) continue;
-      auto& first = first_in_line(lanes, nullptr);
-      const bool better = !next || (&first == next ? first.preference_of(d) < next->preference_of(as)
-                                                   : comes_before(first, *next, nullptr));
-      if (!better) continue;
-      next = &first;
-      as = d;
+      if (!pool_.has_room(d)) continue;
+      for (const auto& [r, lane] : lanes) {
+        const bool better = !next || (lane == next ? lane->preference_of(d) < next->preference_of(as)
+                                                   : comes_before(*lane, *next, nullptr));
+        if (!better || exhausted.contains({d, r})) continue;
+        next = lane;
+        as = d;
+      }
     }
     if (!next) return;
-    if (!grant(*next, as, 1, now, out)) exhausted.insert(as);
+    const auto r = rank_of(*next); // it may be gone when it has got the slot
+    if (!grant(*next, as, 1, now, out)) exhausted.insert({as, r});
   }
 }
 

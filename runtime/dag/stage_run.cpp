@@ -45,10 +45,19 @@ stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, cons
 }
 
 std::vector<resolved_profile> escalations_of(const resolved_profile& profile) {
-  auto steps = profile.escalations;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    for (const auto& alternative : profile.alternatives)
-      if (i < alternative.escalations.size()) steps[i].alternatives.push_back(alternative.escalations[i]);
+  auto most = profile.escalations.size();
+  for (const auto& alternative : profile.alternatives) most = std::max(most, alternative.escalations.size());
+  const auto at = [](const resolved_profile& choice, std::size_t step) {
+    auto now = choice.escalations.empty() ? choice : choice.escalations[std::min(step, choice.escalations.size() - 1)];
+    now.alternatives.clear();
+    now.escalations.clear();
+    return now;
+  };
+  std::vector<resolved_profile> steps;
+  for (std::size_t i = 0; i < most; ++i) {
+    steps.push_back(at(profile, i));
+    for (const auto& alternative : profile.alternatives) steps[i].alternatives.push_back(at(alternative, i));
+  }
   return steps;
 }
 

@@ -93,7 +93,8 @@ constexpr lane_number lane_of(std::uint32_t escalations, bool alone) noexcept {
 constexpr std::uint32_t escalations_of(lane_number lane) noexcept { return lane / 2u; }
 constexpr bool is_alone(lane_number lane) noexcept { return lane % 2 != 0; }
 
-/// What a profile and its alternatives become, step by step; each with what its alternatives become.
+/// What a profile and its alternatives become, step by step; each with what its alternatives become. A choice that has
+/// reached its ceiling stays what it is.
 std::vector<resolved_profile> escalations_of(const resolved_profile& profile);
 
 class stage_run {

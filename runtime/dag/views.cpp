@@ -124,6 +124,7 @@ std::string dag_scheduler::waiting_for(const task_lane& lane) const {
   for (const auto d : lane.demands)
     if (const auto excluded = excluded_executors(d); !excluded.empty()) return prefix + excluded;
   auto text = prefix + "no executor satisfies its profile";
+  if (escalations_of(lane.number) > 0) text += " with the memory that tasks which ran out of it are tried again with";
   for (const auto d : lane.demands) text += (d == lane.demands.front() ? "" : ", nor its alternative") + lack_of(d);
   if (unschedulable_.contains(rank_of(lane)))
     for (const auto d : lane.demands)

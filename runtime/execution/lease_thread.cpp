@@ -258,7 +258,7 @@ void lease_thread::run_next_batch(guard& lock) {
   }
   if (next_ < batch.count && !stopping_) { // left early: the stage is gone
     full_batches full;
-    book_rest(current_, next_, task_status::killed, full);
+    book_rest(current_, std::exchange(next_, batch.count), task_status::killed, full);
     lock.unlock();
     for (auto& out : full) common_.on_outcomes(std::move(out));
     lock.lock();

@@ -49,7 +49,7 @@ exclusion_book::changes exclusion_book::on_failure(const failure& f, time_point 
       std::count_if(record.tasks.begin(), record.tasks.end(), [&](const failed_task& t) { return t.stage == f.stage; });
   if (known != record.tasks.end())
     *known = {f.stage, f.partition, f.lost, now};
-  else if (static_cast<std::uint64_t>(of_stage) < rules_.max_failed_tasks_per_executor)
+  else if (f.lost || static_cast<std::uint64_t>(of_stage) < rules_.max_failed_tasks_per_executor)
     record.tasks.push_back({f.stage, f.partition, f.lost, now});
   if (!record.until) {
     std::erase_if(record.tasks, [&](const failed_task& t) { return now - t.when >= rules_.timeout; });

@@ -90,6 +90,9 @@ std::uint32_t task_set::requeue(partition_index partition, attempt_number attemp
       if (attempt == r.attempt) { // the copy goes on in its place
         r.executor = other.where.executor;
         r.attempt = other.where.attempt;
+      } else if (!blame) { // it is wanted as before
+        other.state = copy::status::wanted;
+        wanted_[r.lane].insert(partition);
       }
       return r.failures;
     }
@@ -116,7 +119,7 @@ attempt_number task_set::next_attempt(partition_index partition) {
   if (r.has_copy) {
     drop_wanted(partition);
     const auto it = copies_.find(partition);
-    if (it->second.state != copy::status::wanted) last = std::max(last, it->second.where.attempt);
+    last = std::max(last, it->second.where.attempt);
     copies_.erase(it);
     r.has_copy = false;
   }
@@ -141,7 +144,7 @@ void task_set::start_copy(partition_index partition, executor_index executor, ta
   drop_wanted(partition);
   auto& made = copies_.at(partition);
   made.state = copy::status::running;
-  made.where = {executor, attempt_of(partition) + 1};
+  made.where = {executor, std::max(attempt_of(partition), made.where.attempt) + 1};
   ++copies_running_;
   batch.first = 0;
   batch.count = 1;

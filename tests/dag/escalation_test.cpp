@@ -137,6 +137,45 @@ TEST(escalation, follows_the_end_of_an_executor_at_its_memory_limit) {
   h.check_idle();
 }
 
+TEST(escalation, of_a_task_with_two_attempts_is_one_step) {
+  dag_scheduler::options options;
+  options.speculation = {true, share{share::units_per_whole / 2}, share::whole(2), 1ms};
+  scheduler_harness h{options};
+  const auto e = h.add(with_memory(4).host("a"));
+  const auto job = h.submit(job_of(4, 2));
+  const auto first = h.attempts(e).at(0);
+  h.succeed(h.attempts(e).at(1));
+  h.add(with_memory(4).host("b"));
+  h.tick(9s);
+  ASSERT_THAT(h.attempts(), SizeIs(2));
+  const auto copy = h.attempts()[0].attempt == 1 ? h.attempts()[0] : h.attempts()[1];
+  run_out_of_memory(h, first);
+  EXPECT_THAT(h.attempts(), SizeIs(1));
+  run_out_of_memory(h, copy);
+  EXPECT_EQ(held(h), 2) << "it ran with as much as the first";
+  EXPECT_THAT(h.events<events::task_escalated>(), SizeIs(1));
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(escalation, of_a_choice_that_has_reached_its_ceiling_leaves_it_as_it_is) {
+  auto small = make_profile({{"cores", 1}, {"memory", 4 * gib}}, {{"memory", std::to_string(gib)}});
+  small.memory_ceiling = 4 * gib;
+  auto profile = make_profile({{"cores", 1}, {"gpu", 1}, {"memory", 2 * gib}}, {{"gpu", "1"}}); // no ceiling
+  profile.alternatives = {small};
+  scheduler_harness h;
+  const auto e = h.add(with_memory(4));
+  const auto job = h.submit(job_builder{}.profile(profile).stage("s", 1).with(1).max_failures(1));
+  for (const std::int64_t expected : {1, 2, 4}) {
+    ASSERT_EQ(held(h), expected);
+    if (expected < 4) run_out_of_memory(h, h.attempts(e)[0]);
+  }
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
 TEST(escalation, does_not_follow_another_end_of_an_executor) {
   executor_exit exit;
   exit.cause = exit_cause::exit_code;

@@ -127,6 +127,39 @@ TEST(locality, nothing_waits_for_hosts_that_are_not_there) {
   h.check_idle();
 }
 
+TEST(locality, slots_that_pass_a_stage_by_start_its_clock) {
+  scheduler_harness h;
+  h.add(on("a"));
+  const auto b = h.add(on("b"));
+  const auto first = h.submit(job_builder{}.stage("one", 1).stage("two", 3).prefers({"a"}).after(0));
+  const auto later = h.submit(job_builder{}.stage("later", 100));
+  h.succeed(h.attempts_of(first, 0).at(0), {}, 0s);
+  // The slot of `a` is the first job's now; that of `b` goes on with the later job, and is never free.
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& each : h.attempts(b)) h.succeed(each, {}, 1s);
+  }
+  h.tick(0s);
+  for (const auto& each : h.attempts(b)) h.succeed(each, {}, 1s);
+  EXPECT_THAT(h.attempts_of(first, 1), SizeIs(2)) << "three seconds after the first slot that passed it by";
+  h.drain();
+  EXPECT_EQ(h.progress(later).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(locality, that_declines_a_slot_keeps_nobody_from_it_where_pools_share) {
+  auto options = waits(troupe::never, troupe::never);
+  options.sharing.mode = sharing_mode::fair;
+  scheduler_harness h{options};
+  h.add(on("a"));
+  const auto b = h.add(on("b"));
+  h.submit(job_of(3, {"a"}));
+  const auto later = h.submit(job_builder{}.stage("later", 1));
+  EXPECT_THAT(h.attempts_of(later, 0), SizeIs(1));
+  EXPECT_THAT(h.attempts(b), SizeIs(1));
+  h.drain();
+  h.check_idle();
+}
+
 TEST(locality, never_is_for_ever) {
   scheduler_harness h{waits(troupe::never, troupe::never)};
   const auto a = h.add(on("a"));

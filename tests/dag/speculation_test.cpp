@@ -157,13 +157,15 @@ TEST(speculation, the_executor_of_the_first_attempt_is_lost) {
 
 TEST(speculation, waits_for_an_executor_on_another_host_if_there_is_one) {
   straggler s;
+  const auto busy = s.h.submit(job_builder{}.stage("busy", 3)); // one of them beside the straggler
+  ASSERT_THAT(s.h.attempts(s.fast), SizeIs(2));
   const auto same = s.h.add(executor_builder{}.cores(2).host(s.h.executor(s.slow).info().host));
-  const auto busy = s.h.submit(job_builder{}.stage("busy", 2));
-  ASSERT_THAT(s.h.attempts(), SizeIs(3));
   s.h.tick(2s);
-  for (const auto& a : s.h.attempts(same)) EXPECT_NE(a.partition, 3u);
-  s.h.lose(s.fast);
-  s.h.tick(1s);
+  EXPECT_THAT(s.h.events<events::speculative_task_submitted>(), SizeIs(1));
+  EXPECT_THAT(s.h.attempts(same), IsEmpty()) << "there is another host";
+  s.h.succeed(s.h.attempts(s.fast)[0]);
+  ASSERT_THAT(s.h.attempts(s.fast), SizeIs(2));
+  EXPECT_TRUE(s.h.attempts(s.fast)[0].partition == 3 || s.h.attempts(s.fast)[1].partition == 3);
   s.h.drain();
   EXPECT_EQ(s.h.progress(busy).state, job_state::succeeded);
   s.h.check_idle();
@@ -210,6 +212,71 @@ TEST(speculation, needs_a_part_of_the_stage_done_a_minimum_of_time_and_to_be_wan
     s.h.drain();
     s.h.check_idle();
   }
+}
+
+TEST(speculation, that_has_no_place_keeps_nobody_waiting_where_pools_share) {
+  auto options = speculating();
+  options.sharing.mode = sharing_mode::fair;
+  scheduler_harness h{options};
+  const auto a = h.add(executor_builder{}.cores(2));
+  h.submit(job_builder{}.stage("s", 2));
+  h.succeed(h.attempts(a)[0]);
+  h.tick(9s);
+  ASSERT_THAT(h.events<events::speculative_task_submitted>(), SizeIs(1));
+  const auto more = h.submit(job_builder{}.stage("later", 1));
+  EXPECT_THAT(h.attempts_of(more, 0), SizeIs(1));
+  h.drain();
+  h.check_idle();
+}
+
+TEST(speculation, a_copy_that_ends_without_blame_is_made_again) {
+  straggler s;
+  s.h.tick(2s);
+  s.h.end(s.h.attempts(s.fast).at(0), task_status::killed);
+  ASSERT_THAT(s.h.attempts(s.fast), SizeIs(1));
+  EXPECT_EQ(s.h.attempts(s.fast)[0].attempt, 2u) << "a number of its own";
+  s.h.succeed(s.h.attempts(s.fast)[0]);
+  EXPECT_EQ(s.h.progress(s.job).state, job_state::succeeded);
+  s.h.drain();
+  s.h.check_idle();
+}
+
+TEST(speculation, a_wish_for_a_copy_fails_nobody) {
+  auto options = speculating();
+  options.exclusion.enabled = true;
+  scheduler_harness h{options};
+  const auto e = h.add(executor_builder{}.cores(3));
+  const auto job = h.submit(job_builder{}.stage("s", 4));
+  const auto slow = h.attempts(e).at(0);
+  for (int i = 0; i < 3; ++i) h.succeed(h.attempts(e).at(1));
+  const auto other = h.submit(job_builder{}.max_failures(9).stage("fails", 2));
+  for (const auto& a : h.attempts_of(other, 0)) h.fail(a, "broken");
+  ASSERT_THAT(h.events<events::executor_excluded>(), SizeIs(1));
+  h.tick(9s);
+  ASSERT_THAT(h.events<events::speculative_task_submitted>(), SizeIs(1));
+  h.tick(10min);
+  EXPECT_NE(h.end_of(other), nullptr) << "nobody is left for it";
+  EXPECT_EQ(h.end_of(job), nullptr) << "its task runs";
+  h.succeed(slow);
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+}
+
+TEST(speculation, a_wish_for_a_copy_claims_no_slot_that_it_cannot_use) {
+  scheduler_harness h{speculating()};
+  const auto e = h.add(executor_builder{}.cores(2));
+  h.submit(job_builder{}.stage("s", 2));
+  h.succeed(h.attempts(e).at(1));
+  const auto wide = make_profile({}, {{"cpus", "1"}, {"memory", "1"}});
+  const auto later = h.submit(job_builder{}.profile(wide).stage("later", 9).with(1));
+  h.tick(9s);
+  ASSERT_THAT(h.events<events::speculative_task_submitted>(), SizeIs(1));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_THAT(h.attempts_of(later, 0), SizeIs(1)) << i;
+    h.succeed(h.attempts_of(later, 0)[0]);
+  }
+  h.drain();
+  h.check_idle();
 }
 
 TEST(speculation, of_a_job_that_ends_is_forgotten) {

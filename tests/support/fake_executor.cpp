@@ -48,7 +48,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
   }
   for (const auto id : orders.recalled) {
     const auto it = leases_.find(id);
-    if (it == leases_.end() && refuse_grants_.empty()) return fault("an unknown lease is recalled");
+    if (it == leases_.end() && !refused_.contains(id)) return fault("an unknown lease is recalled");
     if (it == leases_.end() || it->second.queue.size() < 2) continue;
     auto& queue = it->second.queue;
     std::for_each(std::next(queue.begin()), queue.end(), [&](const fake_attempt& a) {
@@ -68,6 +68,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
       r.lease = g.lease;
       r.reason = why;
       refusals_.push_back(std::move(r));
+      refused_.insert(g.lease);
     } else if (!leases_.emplace(g.lease, open_lease{g.holding, {}}).second) {
       return fault("a lease is granted twice");
     }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,7 @@ private:
   std::vector<refusal> refusals_;
   std::vector<fake_end> unsent_; ///< given back
   std::string refuse_grants_;
+  std::set<lease_id> refused_; ///< grants; the scheduler may speak of them until it hears of that
   std::string refuse_batches_;
   bool build_mismatch_ = false;
   std::uint64_t sequence_ = 0;
