@@ -45,7 +45,10 @@ bool dag_scheduler::escalate(stage_run& stage, partition_index partition, const 
                              attempt_number attempt, time_point now, effects::list& out) {
   const auto& present = stage.lanes.at(stage.tasks.lane_of(partition));
   const auto step = escalations_of(present.number);
-  if (step > 0 && present.preference_of(lease.demand) == present.demands.size()) return true;
+  const auto ran_as = pool_.demand_of(lease.demand).profile;
+  if (std::none_of(present.demands.begin(), present.demands.end(),
+                   [&](demand_index d) { return pool_.demand_of(d).profile == ran_as; }))
+    return true;
   if (step >= stage.escalations.size()) return false;
   suspects_.acquit({stage.id, partition});
   change_lane(stage, partition, lane_of(step + 1, false), now);

@@ -9,31 +9,40 @@ namespace troupe {
 /// How far from its data a task of the stage may run now. The clock runs while slots stay free for the sake of this,
 /// and not where nothing that is there could be near.
 locality_level dag_scheduler::allowed_level(const stage_run& stage, time_point now) const {
-  const auto& located = *stage.tasks.located();
-  if (stage.far_anyway) return locality_level::any;
   auto waited = stage.declined_since ? now - *stage.declined_since : duration::zero();
   const auto is_over = [&](duration wait) {
     if (wait == never || waited < wait) return false;
     waited -= wait;
     return true;
   };
-  if (located.names_executors() && !is_over(options_.executor_wait)) return locality_level::executor;
-  if (!is_over(options_.host_wait)) return locality_level::host;
+  if (stage.nearest == locality_level::executor && !is_over(options_.executor_wait)) return locality_level::executor;
+  if (stage.nearest <= locality_level::host && !is_over(options_.host_wait)) return locality_level::host;
   return locality_level::any;
 }
 
-/// Finds out for which stages no executor is there that any task would rather have: they wait for none. What was said
-/// before holds until executors come, go or are kept from somebody.
+/// Finds out how near to what its tasks name a stage can be at all: it waits for no level that no executor is there
+/// for. What was said before holds until executors come, go or are kept from somebody.
 void dag_scheduler::look_for_near() {
   if (!scarce_due_) return;
   for (const auto& [d, lanes] : ready_)
     for (const auto& [r, lane] : lanes) {
       auto& stage = *lane->stage;
       if (lane->number != 0 || d != lane->demands.front() || !stage.tasks.located()) continue;
-      stage.far_anyway = !stage.tasks.located()->any_host([&](const std::string& host) {
-        return std::any_of(lane->demands.begin(), lane->demands.end(),
-                           [&](demand_index each) { return pool_.is_satisfied_on(host, each); });
-      });
+      const auto any_demand = [&](auto holds) {
+        return std::any_of(lane->demands.begin(), lane->demands.end(), holds);
+      };
+      const auto& located = *stage.tasks.located();
+      if (located.any_executor([&](executor_id id) {
+            const auto e = pool_.find(id);
+            return e != no_executor && any_demand([&](demand_index each) { return pool_.satisfies(e, each); });
+          }))
+        stage.nearest = locality_level::executor;
+      else if (located.any_host([&](const std::string& host) {
+                 return any_demand([&](demand_index each) { return pool_.is_satisfied_on(host, each); });
+               }))
+        stage.nearest = locality_level::host;
+      else
+        stage.nearest = locality_level::any;
     }
 }
 

@@ -78,9 +78,9 @@ bool dag_scheduler::must_yield(const lease_record& lease, const task_lane& mine,
   for (const auto& [d, lanes] : ready_) {
     if (d == lease.demand) continue;
     const auto& theirs = first_in_line(lanes, &lease);
-    if (!comes_before(theirs, mine, &lease) || !has_work_for(theirs, e, now)) continue;
+    if (!comes_before(theirs, mine, &lease)) continue;
     if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
-        !pool_.kept_for(e, d).empty())
+        !pool_.kept_for(e, d).empty() || !has_work_for(theirs, e, now))
       continue;
     const auto known = claims_.find(d);
     auto elsewhere = known == claims_.end() ? 0 : known->second.total;

@@ -23,20 +23,22 @@ std::optional<duration> dag_scheduler::copy_threshold(const stage_run& stage) co
 /// has no copy. @returns whether there was any
 bool dag_scheduler::speculate(time_point now, effects::list& out) {
   if (!options_.speculation.enabled) return false;
-  std::map<stage_id, std::optional<duration>> thresholds;
+  std::map<stage_id, duration> thresholds;
+  for (const auto& [id, job] : jobs_)
+    for (const auto& stage : job.stages)
+      if (const auto threshold = copy_threshold(stage)) thresholds.emplace(stage.id, *threshold);
+  if (thresholds.empty()) return false;
   bool any = false;
   for (const auto& [id, e] : pool_.all())
     for (const auto number : pool_[e].leases) {
       const auto& lease = *pool_.find_lease(number);
       if (lease.runs.empty()) continue;
       const auto& run = lease.runs.front();
+      const auto threshold = thresholds.find(run.stage);
+      if (threshold == thresholds.end() || now - lease.front_since <= threshold->second) continue;
       auto* stage = find_stage(run.stage);
-      if (!stage) continue;
-      const auto [threshold, is_new] = thresholds.try_emplace(run.stage);
-      if (is_new) threshold->second = copy_threshold(*stage);
       const auto p = run.first;
-      if (!threshold->second || now - lease.front_since <= *threshold->second ||
-          !stage->tasks.is_current(p, run.attempt, e) || stage->tasks.has_copy(p) || is_alone(stage->tasks.lane_of(p)))
+      if (!stage->tasks.is_current(p, run.attempt, e) || stage->tasks.has_copy(p) || is_alone(stage->tasks.lane_of(p)))
         continue;
       stage->tasks.want_copy(p);
       out.push_back(effects::publish{events::speculative_task_submitted{run.stage, p, run.attempt, id}});

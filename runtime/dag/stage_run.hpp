@@ -132,7 +132,7 @@ public:
   std::uint64_t mean_nanoseconds = 0;
   /// Since when slots have stayed free because no task that waits would rather run there; nothing: none does.
   std::optional<time_point> declined_since;
-  bool far_anyway = false; ///< no executor is there that any task would rather have
+  locality_level nearest = locality_level::executor; ///< of those levels for which an executor is there
   std::uint32_t failures = 0;
   std::uint64_t run_nanoseconds = 0;
   std::uint64_t cpu_nanoseconds = 0;

@@ -45,8 +45,14 @@ public:
   /// What does not wait any more is dropped on the way.
   template <class Waits>
   std::optional<partition_index> find(executor_id executor, const std::string& host, locality_level level, Waits waits);
-  bool names_executors() const noexcept { return !by_executor_.empty(); }
-  /// Hosts that any task names.
+  /// Whether `visit` holds for an executor that any task names.
+  template <class Visit>
+  bool any_executor(Visit visit) const {
+    for (const auto& [executor, number] : by_executor_)
+      if (visit(executor)) return true;
+    return false;
+  }
+  /// The same for hosts.
   template <class Visit>
   bool any_host(Visit visit) const {
     for (const auto& [host, number] : by_host_)

@@ -153,7 +153,8 @@ TEST(escalation, of_a_task_with_two_attempts_is_one_step) {
   EXPECT_THAT(h.attempts(), SizeIs(1));
   run_out_of_memory(h, copy);
   EXPECT_EQ(held(h), 2) << "it ran with as much as the first";
-  EXPECT_THAT(h.events<events::task_escalated>(), SizeIs(1));
+  ASSERT_THAT(h.events<events::task_escalated>(), SizeIs(1));
+  EXPECT_EQ(h.events<events::task_escalated>()[0].attempt, 0u);
   h.drain();
   EXPECT_EQ(h.progress(job).state, job_state::succeeded);
   h.check_idle();

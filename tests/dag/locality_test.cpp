@@ -160,6 +160,17 @@ TEST(locality, that_declines_a_slot_keeps_nobody_from_it_where_pools_share) {
   h.check_idle();
 }
 
+TEST(locality, an_executor_that_is_gone_is_not_waited_for_but_its_host_is) {
+  scheduler_harness h{waits(troupe::never, troupe::never)};
+  const auto a = h.add(on("a"));
+  const auto b = h.add(on("b"));
+  h.submit(job_of(2, {"a/99"}));
+  EXPECT_THAT(h.attempts(a), SizeIs(1));
+  EXPECT_THAT(h.attempts(b), IsEmpty());
+  h.drain();
+  h.check_idle();
+}
+
 TEST(locality, never_is_for_ever) {
   scheduler_harness h{waits(troupe::never, troupe::never)};
   const auto a = h.add(on("a"));
