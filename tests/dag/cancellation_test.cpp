@@ -111,6 +111,29 @@ void tell_overdue(scheduler_harness& h, executor_id e, std::vector<overdue_attem
   h.deliver(report);
 }
 
+TEST(overdue_attempts, that_another_one_has_beaten_cost_their_slot_and_not_their_executor) {
+  dag_scheduler::options options;
+  options.speculation = {true, share{share::units_per_whole / 4}, share::whole(2), 1ms};
+  scheduler_harness h{options};
+  const auto a = h.add(executor_builder{}.cores(2));
+  const auto job = h.submit(job_builder{}.stage("s", 4));
+  const auto slow = h.attempts(a).at(0);
+  h.succeed(h.attempts(a).at(1));
+  const auto b = h.add(executor_builder{}.cores(3));
+  h.tick(9s);
+  for (const auto& each : h.attempts(b))
+    if (each.partition == slow.partition) h.succeed(each);
+  ASSERT_EQ(h.progress(job).state, job_state::running);
+  tell_overdue(h, a, {overdue(slow)});
+  EXPECT_THAT(h.given_up, IsEmpty());
+  ASSERT_THAT(h.events<events::attempt_overdue>(), SizeIs(1));
+  EXPECT_FALSE(h.events<events::attempt_overdue>()[0].replaced);
+  h.end(slow, task_status::killed);
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
 TEST(overdue_attempts, in_an_executor_process_have_it_replaced) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{}.cores(4));
