@@ -274,8 +274,10 @@ private:
   void drop_kept_claims(demand_index d);
 
   // exclusion.cpp: executors and hosts that get no tasks of a profile for a while
-  void accuse(const stage_run& stage, const lease_record& lease, partition_index partition, bool lost,
-              const std::string& text, time_point now, effects::list& out);
+  void accuse(const stage_run& stage, const lease_record& lease, partition_index partition, const std::string& text,
+              time_point now, effects::list& out);
+  void accuse_lost(const executor_info& info, const std::vector<std::pair<stage_task, profile_id>>& attempts,
+                   const std::string& text, time_point now, effects::list& out);
   void exclude(const exclusion_book::changes& begun, bool lost, const std::string& text, effects::list& out);
   void readmit(const exclusion_book::changes& over, const std::string& cause, effects::list& out);
   bool end_exclusions(time_point now, effects::list& out);

@@ -9,17 +9,28 @@
 namespace troupe {
 
 /// An attempt failed on the executor of this lease, for which that one may be to blame.
-/// @param lost it is going away, and takes the attempt along
-void dag_scheduler::accuse(const stage_run& stage, const lease_record& lease, partition_index partition, bool lost,
+void dag_scheduler::accuse(const stage_run& stage, const lease_record& lease, partition_index partition,
                            const std::string& text, time_point now, effects::list& out) {
   if (!options_.exclusion.enabled) return;
   const auto& info = pool_[lease.executor].info;
   const auto told = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                     std::to_string(partition) + " on executor " + std::to_string(info.executor.value) + " (" +
                     info.host + ")" + (text.empty() ? "" : ": " + text);
-  exclude(exclusions_.on_failure(
-              {pool_.demand_of(lease.demand).profile, info.executor, info.host, stage.id, partition, lost, told}, now),
-          lost, told, out);
+  const auto profile = pool_.demand_of(lease.demand).profile;
+  exclude(exclusions_.on_failure({profile, info.executor, info.host, stage.id, partition, false, told}, now), false,
+          told, out);
+}
+
+/// An executor goes away and takes these along. It counts against its host.
+void dag_scheduler::accuse_lost(const executor_info& info,
+                                const std::vector<std::pair<stage_task, profile_id>>& attempts, const std::string& text,
+                                time_point now, effects::list& out) {
+  if (!options_.exclusion.enabled || attempts.empty()) return;
+  const auto told = "executor " + std::to_string(info.executor.value) + " (" + info.host + ") was lost: " + text;
+  std::vector<exclusion_book::failure> all;
+  for (const auto& [task, profile] : attempts)
+    all.push_back({profile, info.executor, info.host, task.stage, task.partition, true, told});
+  exclude(exclusions_.on_loss(all, now), true, told, out);
 }
 
 /// New leases go elsewhere; what runs there runs on.

@@ -79,6 +79,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                                      [&](lease_id lease) { return pool_.find_lease(lease)->in_flight > 0; });
   const bool crashed = lost && is_own_doing(exit);
   std::vector<stage_task> accused;
+  std::vector<std::pair<stage_task, profile_id>> at_stake; ///< for which the host may be to blame
   for (const auto lease_number : pool_[e].leases) {
     auto& lease = *pool_.find_lease(lease_number);
     stop_serving(lease);
@@ -109,7 +110,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                          : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
                                                                   : failure_cause::lost;
         out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
-        if (!has_more) accuse(*stage, lease, p, true, cause, now, out);
+        if (!has_more) at_stake.push_back({{run.stage, p}, pool_.demand_of(lease.demand).profile});
         if (blame && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
           failed.emplace_back(
               job.id, make_error(ec::task_failed,
@@ -121,6 +122,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
       }
     }
   }
+  accuse_lost(pool_[e].info, at_stake, cause, now, out);
   const auto kept = std::move(pool_[e].kept);
   for (const auto& [stage_number, partitions] : kept) {
     auto* stage = find_stage(stage_number);

@@ -217,7 +217,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
     ++stage.failures;
     return;
   }
-  if (status == task_status::failed) accuse(stage, lease, p, false, message, now, out);
+  if (status == task_status::failed) accuse(stage, lease, p, message, now, out);
   const auto failures = stage.tasks.requeue(p, attempt, blame);
   if (blame || status == task_status::fetch_failed) ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);

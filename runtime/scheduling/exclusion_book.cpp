@@ -37,8 +37,23 @@ bool exclusion_book::is_host_to_blame(profile_id profile, std::string_view host)
 }
 
 exclusion_book::changes exclusion_book::on_failure(const failure& f, time_point now) {
+  if (!rules_.enabled) return {};
+  note(f, now);
+  return judge(f, now);
+}
+
+exclusion_book::changes exclusion_book::on_loss(const std::vector<failure>& all, time_point now) {
   changes begun;
   if (!rules_.enabled) return begun;
+  for (const auto& f : all) note(f, now);
+  std::set<profile_id> judged;
+  for (const auto& f : all)
+    if (judged.insert(f.profile).second)
+      for (auto& each : judge(f, now)) begun.push_back(std::move(each));
+  return begun;
+}
+
+void exclusion_book::note(const failure& f, time_point now) {
   auto& record = executors_[{f.profile, f.executor}];
   record.host = f.host;
   last_[f.profile] = {std::string{f.text.substr(0, most_text)}, now};
@@ -51,6 +66,11 @@ exclusion_book::changes exclusion_book::on_failure(const failure& f, time_point 
     *known = {f.stage, f.partition, f.lost, now};
   else if (f.lost || static_cast<std::uint64_t>(of_stage) < rules_.max_failed_tasks_per_executor)
     record.tasks.push_back({f.stage, f.partition, f.lost, now});
+}
+
+exclusion_book::changes exclusion_book::judge(const failure& f, time_point now) {
+  changes begun;
+  auto& record = executors_.at({f.profile, f.executor});
   if (!record.until) {
     std::erase_if(record.tasks, [&](const failed_task& t) { return now - t.when >= rules_.timeout; });
     if (record.tasks.size() < rules_.max_failed_tasks_per_executor) return begun;

@@ -57,6 +57,8 @@ public:
   /// the other along, and what runs there with it, does not exclude their host.
   /// @returns what is excluded from now on: the executor first, then its host.
   changes on_failure(const failure& f, time_point now);
+  /// The same for all that was lost with one executor. Its host is judged when all of it is known.
+  changes on_loss(const std::vector<failure>& all, time_point now);
   /// Forgets what is too old. @returns exclusions that are over.
   changes on_time(time_point now);
   /// Forgets the failures of a stage that has ended without success: they may have been its own fault, as Spark counts
@@ -84,7 +86,7 @@ private:
   };
   struct executor_record {
     std::string host;
-    std::vector<failed_task> tasks;  ///< different ones, at most the limit of each stage
+    std::vector<failed_task> tasks;  ///< different ones; of those not lost at most the limit of each stage
     std::optional<time_point> until; ///< it is excluded
   };
   struct last_failure {
@@ -93,6 +95,8 @@ private:
   };
   using executor_map = std::map<std::pair<profile_id, executor_id>, executor_record>;
 
+  void note(const failure& f, time_point now);
+  changes judge(const failure& f, time_point now);
   std::vector<const executor_record*> excluded_on(profile_id profile, std::string_view host) const;
   bool is_host_to_blame(profile_id profile, std::string_view host) const;
 
