@@ -145,7 +145,7 @@ fault check_stage(const job_spec& job, std::size_t index) {
   if (stage.is_shuffle_map() && !stage.is_native()) return "is a command and cannot write shuffle buckets";
   if (auto f = check_arguments(stage)) return f;
   if (auto f = check_locations(stage)) return f;
-  for (const auto timeout : {stage.timeout, stage.task_timeout})
+  for (const auto timeout : {stage.timeout, stage.task_timeout, stage.sync_timeout})
     if (timeout != never && (timeout <= duration::zero() || timeout > max_timeout))
       return "has a time-out of " + std::to_string(timeout.count()) + "ns, which must be above 0 and at most 1000 days";
   if (auto f = std::visit([](const auto& program) { return check_program(program); }, stage.program)) return f;
@@ -165,7 +165,8 @@ bool stage_spec::operator==(const stage_spec& other) const {
   return name == other.name && profile == other.profile && carried == other.carried && tasks == other.tasks &&
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
          keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
-         same_column(arguments, other.arguments) && same_column(locations, other.locations);
+         barrier == other.barrier && sync_timeout == other.sync_timeout && same_column(arguments, other.arguments) &&
+         same_column(locations, other.locations);
 }
 
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {

@@ -103,6 +103,9 @@ struct stage_spec {
   bool keep_results = true;      ///< results of this stage go to the submitter
   duration timeout = never;      ///< of one attempt of the stage: longer ones fail the job
   duration task_timeout = never; ///< of one attempt of a task: longer ones are ended, and have failed
+  /// Its tasks are a gang: they start together, fail together, and can wait for each other (spec BA).
+  bool barrier = false;
+  duration sync_timeout = never; ///< from the first task of a gang that waits until all of them do
 
   bool is_shuffle_map() const noexcept { return buckets > 0; }
   bool is_native() const noexcept { return program.index() == 0; }

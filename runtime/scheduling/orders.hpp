@@ -62,11 +62,14 @@ struct stage_install {
   std::shared_ptr<const std::variant<native_program, command_program>> program;
   std::vector<shuffle_input> inputs; ///< one per shuffle dependency, in order
   duration task_timeout = never;     ///< of one attempt
+  /// Of a gang: `host:port` of the block server of each task's executor, by partition; the host alone where it has
+  /// none. Null: the stage is none.
+  std::shared_ptr<const packed_column> gang;
 
   bool operator==(const stage_install& other) const {
     return stage == other.stage && stage_attempt == other.stage_attempt && job == other.job && name == other.name &&
            tasks == other.tasks && buckets == other.buckets && inputs == other.inputs &&
-           task_timeout == other.task_timeout &&
+           task_timeout == other.task_timeout && (gang && other.gang ? *gang == *other.gang : gang == other.gang) &&
            (program && other.program ? *program == *other.program : program == other.program);
   }
 };
@@ -103,6 +106,22 @@ struct kill_task {
   auto operator<=>(const kill_task&) const = default;
 };
 
+/// Tasks of a gang that wait for the others wait no longer.
+struct barrier_release {
+  stage_id stage;
+  attempt_number stage_attempt = 0;
+  std::uint32_t round = 0;                    ///< that they wait in
+  std::vector<partition_index> partitions;    ///< whom this is for
+  std::shared_ptr<const packed_column> texts; ///< what all handed over, by partition; null where nobody did
+  std::string failure;                        ///< why the others will not come; "": all have
+
+  bool operator==(const barrier_release& other) const {
+    return stage == other.stage && stage_attempt == other.stage_attempt && round == other.round &&
+           partitions == other.partitions && failure == other.failure &&
+           (texts && other.texts ? *texts == *other.texts : texts == other.texts);
+  }
+};
+
 /// Everything for one executor that one event caused. Applied in the order of the fields.
 struct executor_orders {
   incarnation epoch = 0;                ///< of the addressed executor; another one ignores the orders
@@ -114,12 +133,13 @@ struct executor_orders {
   std::vector<lease_grant> grants;
   std::vector<stage_install> installs;
   std::vector<task_batch> batches;
+  std::vector<barrier_release> barriers;
   bool stop = false; ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && grants.empty() &&
-           installs.empty() && batches.empty() && !stop;
+           installs.empty() && batches.empty() && barriers.empty() && !stop;
   }
 };
 

@@ -104,6 +104,28 @@ struct overdue_attempt {
   bool operator==(const overdue_attempt&) const = default;
 };
 
+/// How the tasks of a gang wait for each other. Numbers are wire format.
+enum class sync_kind : std::uint8_t {
+  barrier = 0,
+  all_gather = 1, ///< and hand each other a text
+};
+
+/// A task of a gang waits for the others.
+struct barrier_arrival {
+  stage_id stage;
+  attempt_number stage_attempt = 0;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  std::uint32_t round = 0; ///< from 0: so often has this attempt waited before
+  sync_kind kind = sync_kind::barrier;
+  std::string text; ///< of `all_gather`, at most `max_gather_text` bytes
+
+  bool operator==(const barrier_arrival&) const = default;
+};
+/// Bytes that one task may hand the others at a time; `max_gather_size`: all together, since it travels as one message.
+inline constexpr std::size_t max_gather_text = 1 << 20;
+inline constexpr std::size_t max_gather_size = 16 << 20;
+
 /// Everything that an executor has to say at one moment.
 struct executor_report {
   executor_id executor;
@@ -112,6 +134,7 @@ struct executor_report {
   std::vector<refusal> refusals;
   std::vector<std::shared_ptr<const outcome_batch>> outcomes;
   std::vector<overdue_attempt> overdue;
+  std::vector<barrier_arrival> arrivals;
 
   bool operator==(const executor_report& other) const;
 };
