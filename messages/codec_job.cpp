@@ -98,6 +98,8 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   write_list(in.carried, *out.mutable_carried(), at, "carried");
   write_timeout(in.timeout, [&](std::int64_t t) { out.set_timeout(t); });
   write_timeout(in.task_timeout, [&](std::int64_t t) { out.set_task_timeout(t); });
+  out.set_barrier(in.barrier);
+  write_timeout(in.sync_timeout, [&](std::int64_t t) { out.set_sync_timeout(t); });
 }
 
 static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
@@ -122,6 +124,8 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
   read_list(in.carried(), out.carried, at, "carried");
   out.timeout = read_timeout(at.amount("timeout", in.timeout()));
   out.task_timeout = read_timeout(at.amount("task_timeout", in.task_timeout()));
+  out.barrier = in.barrier();
+  out.sync_timeout = read_timeout(at.amount("sync_timeout", in.sync_timeout()));
 }
 
 static void write(const job_spec& in, pb::JobSpec& out, const place& at) {

@@ -116,6 +116,12 @@ static void read(const pb::ShuffleInput& in, shuffle_input& out, const place& at
   check_maps(out, at);
 }
 
+/// Not `place::column`: a gang without any address is none.
+static void check_gang(const packed_column& gang, std::uint32_t tasks, const place& at) {
+  if (gang.size() != tasks)
+    at.fail("gang", "has " + std::to_string(gang.size()) + " entries for " + std::to_string(tasks));
+}
+
 static void write(const stage_install& in, pb::StageInstall& out, const place& at) {
   if (!in.program) return at.fail("program", "is missing");
   out.set_stage(in.stage.value);
@@ -127,6 +133,9 @@ static void write(const stage_install& in, pb::StageInstall& out, const place& a
   write(*in.program, *out.mutable_program(), place{at, "program"});
   write_list(in.inputs, *out.mutable_inputs(), at, "inputs");
   out.set_task_timeout(in.task_timeout == never ? 0 : in.task_timeout.count());
+  if (!in.gang) return;
+  check_gang(*in.gang, in.tasks, at);
+  write(*in.gang, *out.mutable_gang(), place{at, "gang"});
 }
 
 static void read(const pb::StageInstall& in, stage_install& out, const place& at) {
@@ -142,6 +151,11 @@ static void read(const pb::StageInstall& in, stage_install& out, const place& at
   read(in.program(), *program, place{at, "program"});
   out.program = std::move(program);
   read_list(in.inputs(), out.inputs, at, "inputs");
+  if (!in.has_gang()) return;
+  auto gang = std::make_shared<packed_column>();
+  read(in.gang(), *gang, place{at, "gang"});
+  check_gang(*gang, out.tasks, at);
+  out.gang = std::move(gang);
 }
 
 static void write(const task_batch& in, pb::TaskBatch& out, const place& at) {
@@ -182,6 +196,42 @@ static void read(const pb::AttemptId& in, kill_task& out, const place&) {
   read_attempt(in, {out.stage, out.partition, out.attempt});
 }
 
+static void check_texts(const barrier_release& release, const place& at) {
+  if (!release.texts) return;
+  const auto size = release.texts->data.size();
+  if (size > max_gather_size)
+    return at.fail("texts", "have " + std::to_string(size) + " bytes, at most " + std::to_string(max_gather_size) +
+                                " are allowed");
+  for (const auto partition : release.partitions)
+    if (partition >= release.texts->size())
+      return at.fail("texts", "has " + std::to_string(release.texts->size()) + " entries and is for partition " +
+                                  std::to_string(partition));
+}
+
+static void write(const barrier_release& in, pb::BarrierRelease& out, const place& at) {
+  check_texts(in, at);
+  out.set_stage(in.stage.value);
+  out.set_stage_attempt(in.stage_attempt);
+  out.set_round(in.round);
+  write_numbers(in.partitions, *out.mutable_partitions());
+  if (in.texts) write(*in.texts, *out.mutable_texts(), place{at, "texts"});
+  out.set_failure(at.text("failure", in.failure));
+}
+
+static void read(const pb::BarrierRelease& in, barrier_release& out, const place& at) {
+  out.stage.value = in.stage();
+  out.stage_attempt = in.stage_attempt();
+  out.round = in.round();
+  read_numbers(in.partitions(), out.partitions);
+  if (in.has_texts()) {
+    auto texts = std::make_shared<packed_column>();
+    read(in.texts(), *texts, place{at, "texts"});
+    out.texts = std::move(texts);
+  }
+  out.failure = at.text("failure", in.failure());
+  check_texts(out, at);
+}
+
 static void write(const executor_orders& in, pb::ExecutorOrders& out, const place& at) {
   out.set_epoch(in.epoch);
   out.set_sequence(in.sequence);
@@ -192,6 +242,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.grants, *out.mutable_grants(), at, "grants");
   write_list(in.installs, *out.mutable_installs(), at, "installs");
   write_list(in.batches, *out.mutable_batches(), at, "batches");
+  write_list(in.barriers, *out.mutable_barriers(), at, "barriers");
   out.set_stop(in.stop);
 }
 
@@ -205,6 +256,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.grants(), out.grants, at, "grants");
   read_list(in.installs(), out.installs, at, "installs");
   read_list(in.batches(), out.batches, at, "batches");
+  read_list(in.barriers(), out.barriers, at, "barriers");
   out.stop = in.stop();
 }
 
@@ -323,6 +375,22 @@ static void read(const pb::OverdueAttempt& in, overdue_attempt& out, const place
   out.timed_out = in.timed_out();
 }
 
+static void write(const barrier_arrival& in, pb::BarrierArrival& out, const place& at) {
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_stage_attempt(in.stage_attempt);
+  out.set_round(in.round);
+  out.set_kind(static_cast<pb::SyncKind>(in.kind));
+  out.set_text(at.text("text", in.text, max_gather_text));
+}
+
+static void read(const pb::BarrierArrival& in, barrier_arrival& out, const place& at) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.stage_attempt = in.stage_attempt();
+  out.round = in.round();
+  out.kind = at.enumerator("kind", in.kind(), sync_kind::all_gather);
+  out.text = at.text("text", in.text(), max_gather_text);
+}
+
 static void write(const executor_report& in, pb::ExecutorReport& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);
@@ -330,6 +398,7 @@ static void write(const executor_report& in, pb::ExecutorReport& out, const plac
   write_list(in.refusals, *out.mutable_refusals(), at, "refusals");
   write_list(in.outcomes, *out.mutable_outcomes(), at, "outcomes");
   write_list(in.overdue, *out.mutable_overdue(), at, "overdue");
+  write_list(in.arrivals, *out.mutable_arrivals(), at, "arrivals");
 }
 
 static void read(const pb::ExecutorReport& in, executor_report& out, const place& at) {
@@ -339,6 +408,7 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
   read_list(in.refusals(), out.refusals, at, "refusals");
   read_list(in.outcomes(), out.outcomes, at, "outcomes");
   read_list(in.overdue(), out.overdue, at, "overdue");
+  read_list(in.arrivals(), out.arrivals, at, "arrivals");
 }
 
 } // namespace troupe::wire
@@ -346,3 +416,4 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
 TROUPE_WIRE_FORM(executor_orders, ExecutorOrders)
 TROUPE_WIRE_FORM(outcome_batch, OutcomeBatch)
 TROUPE_WIRE_FORM(executor_report, ExecutorReport)
+TROUPE_WIRE_FORM(barrier_arrival, BarrierArrival)

@@ -71,5 +71,6 @@ CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::exit_answer>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_stage>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_group>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancelled_jobs>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::barrier_arrival>) )
 
 CAF_END_TYPE_ID_BLOCK(troupe)

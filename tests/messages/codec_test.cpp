@@ -193,6 +193,24 @@ TEST(encode, refuses_columns_that_do_not_fit) {
   expect_unsendable(with(batch), "batches[0].partitions has 3 entries for 4");
 }
 
+TEST(encode, refuses_what_a_gang_cannot_say) {
+  auto install = samples::of<executor_orders>().front().installs.front();
+  executor_orders orders;
+  install.tasks = 3;
+  orders.installs = {install};
+  expect_unsendable(orders, "installs[0].gang has 4 entries for 3");
+  orders.installs.clear();
+  packed_column texts;
+  texts.push_back(std::string(max_gather_size + 1, 'x'));
+  orders.barriers = {{stage_id{1}, 0, 0, {0}, std::make_shared<const packed_column>(texts), ""}};
+  expect_unsendable(orders, "barriers[0].texts have 16777217 bytes, at most 16777216 are allowed");
+  barrier_arrival arrival;
+  arrival.text = std::string(max_gather_text + 1, 'x');
+  expect_unsendable(arrival, "text has 1048577 bytes, at most 1048576 are allowed");
+  arrival.text.pop_back();
+  EXPECT_TRUE(decode<barrier_arrival>(*encode(arrival)));
+}
+
 TEST(encode, refuses_what_has_a_part_missing) {
   expect_unsendable(job_submission{}, "job is missing");
   executor_orders orders;
@@ -247,6 +265,7 @@ TEST(decode, refuses_unknown_enumerators) {
   expect_malformed<outcome_batch>(number(4, 1) + piece(8, "\x06"), "statuses holds the unknown value 6");
   expect_malformed<job_submission>(piece(1, piece(3, piece(5, number(2, 3)))),
                                    "job.stages[0].dependencies[0].kind holds the unknown value 3");
+  expect_malformed<executor_report>(piece(7, number(4, 2)), "arrivals[0].kind holds the unknown value 2");
 }
 
 TEST(decode, refuses_nonces_of_another_size) {
@@ -279,6 +298,26 @@ TEST(decode, refuses_columns_that_do_not_fit) {
   expect_malformed<job_submission>(
       piece(1, piece(3, number(3, 2) + piece(6, piece(1, "")) + piece(7, column({1}, "x")))),
       "job.stages[0].arguments has 1 entries for 2");
+}
+
+TEST(decode, refuses_what_a_gang_cannot_say) {
+  const auto gang = [](const std::string& content) {
+    return piece(7, number(5, 2) + piece(7, piece(1, "")) + piece(10, content));
+  };
+  expect_malformed<executor_orders>(gang(column({1}, "a")), "installs[0].gang has 1 entries for 2");
+  expect_malformed<executor_orders>(gang(""), "installs[0].gang has 0 entries for 2");
+  expect_malformed<executor_orders>(gang(column({2, 1}, "ab")), "installs[0].gang has ends that do not fit its data");
+  expect_malformed<executor_orders>(piece(11, piece(5, column({2}, "a"))),
+                                    "barriers[0].texts has ends that do not fit its data");
+  expect_malformed<executor_orders>(piece(11, piece(4, fixed({0, 1})) + piece(5, column({1}, "a"))),
+                                    "barriers[0].texts has 1 entries and is for partition 1");
+  const auto size = static_cast<std::uint32_t>(max_gather_size) + 1;
+  expect_malformed<executor_orders>(piece(11, piece(5, column({size}, std::string(size, 'x')))),
+                                    "barriers[0].texts have 16777217 bytes, at most 16777216 are allowed");
+  expect_malformed<executor_report>(piece(7, piece(5, std::string(max_gather_text + 1, 'x'))),
+                                    "arrivals[0].text has 1048577 bytes, at most 1048576 are allowed");
+  expect_malformed<job_submission>(piece(1, piece(3, piece(6, piece(1, "")) + number(14, ~0ull))),
+                                   "job.stages[0].sync_timeout is negative");
 }
 
 TEST(decode, refuses_tasks_that_no_stage_has) {

@@ -23,18 +23,20 @@ constexpr std::size_t field_count() {
 }
 
 static_assert(field_count<job_spec>() == 7);
+static_assert(field_count<barrier_arrival>() == 7);
+static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 14);
-static_assert(field_count<executor_orders>() == 10);
-static_assert(field_count<executor_report>() == 6);
+static_assert(field_count<executor_orders>() == 11);
+static_assert(field_count<executor_report>() == 7);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
 static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 4);
-static_assert(field_count<stage_install>() == 9);
+static_assert(field_count<stage_install>() == 10);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 12);
+static_assert(field_count<stage_spec>() == 14);
 static_assert(field_count<task_batch>() == 10);
 static_assert(field_count<task_failure>() == 10);
 
@@ -142,6 +144,8 @@ job_spec full_job() {
   reduce.tasks = 2;
   reduce.dependencies = {{0, dependency_kind::shuffle}};
   reduce.program = native_program{"b:1f", {{13, "x"}}};
+  reduce.barrier = true;
+  reduce.sync_timeout = std::chrono::nanoseconds{11};
   stage_spec report;
   report.name = "report";
   report.tasks = 2;
@@ -209,8 +213,11 @@ stage_install full_install() {
   input.endpoint_of_map = {0, 1, 1};
   input.attempt_of_map = {0, 300, 0};
   s.inputs = {input};
+  s.gang = std::make_shared<const packed_column>(column({"host-a:4242", "host-b", "", any_bytes}));
   return s;
 }
+
+barrier_arrival full_arrival() { return {stage_id{21}, 1, 5, 2, 3, sync_kind::all_gather, any_bytes}; }
 
 task_batch range_batch() {
   task_batch b;
@@ -373,6 +380,10 @@ std::vector<executor_orders> of() {
   command.program = std::make_shared<const std::variant<native_program, command_program>>(full_command());
   full.installs = {full_install(), command};
   full.batches = {scattered_batch(), range_batch()};
+  full.barriers = {
+      {stage_id{21}, 1, 3, {0, 2}, std::make_shared<const packed_column>(column({"a", "", any_bytes})), ""},
+      {stage_id{22}, 0, 0, {99'999'999}, nullptr, "task 5 has failed"},
+      {}};
   full.stop = true;
   return {full, {}};
 }
@@ -386,7 +397,12 @@ std::vector<executor_report> of() {
   full.outcomes = {std::make_shared<const outcome_batch>(mixed_outcomes()),
                    std::make_shared<const outcome_batch>(outcome_batch{})};
   full.overdue = {{stage_id{21}, 5, 1, lease_id{31}, job_id{2}, "align", 10'000'000'000, true}, {}};
+  full.arrivals = {full_arrival(), {}};
   return {full, {}};
+}
+template <>
+std::vector<barrier_arrival> of() {
+  return {full_arrival(), {}};
 }
 template <>
 std::vector<outcome_batch> of() {
