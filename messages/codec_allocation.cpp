@@ -95,12 +95,14 @@ static void read(const pb::FeasibilityQuery& in, feasibility_query& out, const p
 static void write(const feasibility& in, pb::Feasibility& out, const place& at) {
   out.set_feasible(in.feasible);
   out.set_fixed(in.fixed);
+  out.set_most(in.most);
   out.set_sentence(at.text("sentence", in.sentence));
 }
 
 static void read(const pb::Feasibility& in, feasibility& out, const place& at) {
   out.feasible = in.feasible();
   out.fixed = in.fixed();
+  out.most = in.most();
   out.sentence = at.text("sentence", in.sentence());
 }
 

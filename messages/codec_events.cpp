@@ -320,6 +320,21 @@ static void read(const pb::StageUnschedulable& in, events::stage_unschedulable& 
   out.reason = at.text("reason", in.reason());
 }
 
+static void write(const events::stage_restarted& in, pb::EventRecord& record, const place& at) {
+  auto& out = *record.mutable_stage_restarted();
+  out.set_job(in.job.value);
+  out.set_stage(in.stage.value);
+  out.set_attempt(in.attempt);
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::StageRestarted& in, events::stage_restarted& out, const place& at) {
+  out.job.value = in.job();
+  out.stage.value = in.stage();
+  out.attempt = in.attempt();
+  out.reason = at.text("reason", in.reason());
+}
+
 // -- records
 // -----------------------------------------------------------------------------------------------------------
 
@@ -364,6 +379,7 @@ static void read(const pb::EventRecord& in, events::record& out, const place& at
   case pb::EventRecord::kNodeExcluded: return read_content<node_excluded>(in.node_excluded(), to, at);
   case pb::EventRecord::kNodeReadmitted: return read_content<node_readmitted>(in.node_readmitted(), to, at);
   case pb::EventRecord::kStageUnschedulable: return read_content<stage_unschedulable>(in.stage_unschedulable(), to, at);
+  case pb::EventRecord::kStageRestarted: return read_content<stage_restarted>(in.stage_restarted(), to, at);
   case pb::EventRecord::CONTENT_NOT_SET: break;
   }
   at.fail("content", "is missing");

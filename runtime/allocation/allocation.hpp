@@ -83,8 +83,9 @@ struct launch_status {
 /// Can an executor of this shape ever exist here?
 struct feasibility {
   bool feasible = true;
-  bool fixed = false;   ///< the answer cannot change: the cluster does not grow
-  std::string sentence; ///< which amount is missing where, when not feasible
+  bool fixed = false;               ///< the answer cannot change: the cluster does not grow
+  std::string sentence;             ///< which amount is missing where, when not feasible
+  std::uint32_t most = 0xffff'ffff; ///< executors of this shape, where nothing else runs; as far as is known
 
   bool operator==(const feasibility&) const = default;
 };

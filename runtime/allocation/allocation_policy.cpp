@@ -231,11 +231,17 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
 feasibility allocation_policy::check(const executor_shape& shape,
                                      const std::function<feasibility()>& of_backend) const {
   if (!options_.only_fixed) return of_backend();
-  const bool satisfied = std::any_of(options_.fixed.begin(), options_.fixed.end(), [&](const fixed_executors& f) {
-    if (options_.exact_matching) return f.shape.profile.executor == shape.profile.executor;
-    return satisfies(capacity_of(f.shape.profile), shape.profile);
-  });
-  if (satisfied) return {true, true, {}};
+  // In executors of that shape, of which a larger one is worth several.
+  const auto own = std::max<std::int64_t>(1, slots_of(shape.profile).slots);
+  std::int64_t most = 0;
+  for (const auto& f : options_.fixed) {
+    const auto capacity = capacity_of(f.shape.profile);
+    if (options_.exact_matching)
+      most += f.shape.profile.executor == shape.profile.executor ? f.count : 0;
+    else if (satisfies(capacity, shape.profile))
+      most += f.count * ((slots_of(capacity, shape.profile).slots + own - 1) / own);
+  }
+  if (most > 0) return {true, true, {}, static_cast<std::uint32_t>(std::min<std::int64_t>(most, 0xffff'ffff))};
   return {false, true,
           "no executor that the cluster file lists satisfies it, and no others are started (cluster.elastic: false)"};
 }

@@ -92,7 +92,7 @@ void dag_scheduler::on_overdue(executor_index e, const overdue_attempt& a, time_
   auto& record = pool_[e];
   // One that another attempt of its task has beaten costs its slot until it ends, and nobody anything else.
   const auto* its = find_stage(a.stage);
-  const bool beaten = its && !its->tasks.is_current(a.partition, a.attempt, e);
+  const bool beaten = its && !its->spec->barrier && !its->tasks.is_current(a.partition, a.attempt, e);
   const bool replaced = !record.info.in_process && !beaten;
   const auto text = "an attempt of stage " + a.stage_name + " of job " + std::to_string(a.job.value) + " (partition " +
                     std::to_string(a.partition) + ", attempt " + std::to_string(a.attempt) +

@@ -43,7 +43,8 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     made.pool = pool;
     made.lanes[0].stage = &made;
     made.escalations = escalations_of(profile);
-    if (options_.speculation.enabled && what.tasks > 1) made.durations = std::make_unique<duration_histogram>();
+    if (options_.speculation.enabled && what.tasks > 1 && !what.barrier)
+      made.durations = std::make_unique<duration_histogram>();
     for (const auto d : made.demands())
       for (const auto& [name, amount] : pool_.demand_of(d).content->task)
         if (name != resource_names::cpus && name != resource_names::memory) made.asks.insert(name);
@@ -71,7 +72,7 @@ std::vector<demand_index> dag_scheduler::demands_of(const resolved_profile& prof
     if (one.any_executor) content->executor.clear();
     const auto d = pool_.intern({one.profile, one.shape, std::move(content),
                                  stage.is_native() ? std::get<native_program>(stage.program).build_id : std::string{},
-                                 one.any_executor});
+                                 one.any_executor, false, stage.barrier});
     if (std::find(demands.begin(), demands.end(), d) == demands.end()) demands.push_back(d);
   };
   add(profile);
@@ -92,6 +93,10 @@ void dag_scheduler::admit(time_point now, effects::list& out) {
         continue;
       }
       job.unanswered.clear();
+      if (!passes_slot_check(job, now, out)) {
+        it = job.finished() ? held_.erase(it) : std::next(it);
+        continue;
+      }
       transition("job", job.state, job_state::running);
       settle(job, now, out);
     }
@@ -155,6 +160,8 @@ void dag_scheduler::drain(executor_index e) {
 /// Brings every stage of the job to the state that its inputs and its own tasks imply: needed stages whose inputs exist
 /// run, others wait. Called whenever a stage completed or lost something.
 void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
+  for (auto& stage : job.stages)
+    if (broken_.contains(stage.id) && !restart_gang(job, stage, now, out)) return;
   // A stage has to run when it lacks something and somebody below still needs it.
   std::vector<bool> must_run(job.stages.size());
   for (auto i = job.stages.size(); i-- > 0;) {
@@ -191,6 +198,11 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
 }
 
 void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effects::list& out) {
+  if (stage.spec->barrier && stage.tasks.done() > 0) { // a part of it is worth nothing
+    out.push_back(effects::publish{
+        events::stage_restarted{job.id, stage.id, stage.attempt, "some of what its tasks had made was lost"}});
+    clear_gang(job, stage);
+  }
   if (stage.was_submitted) ++stage.attempt;
   stage.fetch_failed = false;
   if (!stage.was_submitted) stage.started = now;
@@ -210,6 +222,8 @@ void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, eff
   deadlines_.erase(stage.id);
   stage.ended = now;
   stage.fetch_failures = 0;
+  stage.gang_failures = 0;
+  end_rounds(stage);
   out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, {}}});
 }
 
@@ -224,6 +238,8 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     held_back_.erase(stage.id);
     deadlines_.erase(stage.id);
     suspects_.forget(stage.id);
+    broken_.erase(stage.id);
+    end_rounds(stage);
     std::erase_if(unschedulable_, [&](const auto& entry) { return entry.second.lane->stage == &stage; });
     // Only a stage of a job that did not succeed is neither complete nor untouched.
     if (!stage.was_submitted || stage.state == stage_state::complete) continue;
@@ -329,6 +345,7 @@ dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_
   if (e == no_executor) return {true, false, "it is gone"};
   auto& record = pool_[e];
   if (record.in_flight > 0) return {false, false, std::to_string(record.in_flight) + " attempts run or wait there"};
+  if (record.held) return {false, false, "it is held for a barrier stage that gathers executors"};
   if (record.status == executor_record::state::active) {
     drain(e);
     load_due_ = true;

@@ -67,6 +67,10 @@ public:
     duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
     /// An executor whose heartbeats lack orders, or tasks, for so long is given up: the channel lost a message.
     duration loss_timeout = std::chrono::seconds{10};
+    /// Under `exact`: how often, and how many times, a job with a gang for which there are too few slots is looked at
+    /// before it fails (spec BA-3).
+    duration slot_check_interval = std::chrono::seconds{15};
+    std::uint32_t max_slot_check_failures = 40;
     exclusion_rules exclusion{};
     /// A stage fails that no executor may run for so long because of exclusions; `never` is possible.
     duration unschedulable_timeout = std::chrono::seconds{120};
@@ -219,6 +223,7 @@ private:
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
+  void hand_over(lease_record& lease, task_lane& lane, task_batch&& batch, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
   void open_lease(lease_record& lease, effects::list& out);
   bool has_work_for(const task_lane& lane, executor_index e, time_point now) const;
@@ -290,15 +295,44 @@ private:
   std::string excluded_executors(demand_index d) const;
   std::optional<std::string> fault_of_exclusions() const;
 
+  // gangs.cpp: tasks that start together or not at all
+  using gang_turn = std::pair<std::string, rank>;
+  gang_turn turn_of(const task_lane& lane) const;
+  bool is_first_gang(const task_lane& lane) const;
+  void gather(time_point now);
+  void hold(const task_lane& lane, demand_index d, time_point now);
+  void stop_gathering();
+  std::optional<demand_index> demand_to_gather(const task_lane& lane) const;
+  bool place_gang(task_lane& lane, demand_index d, time_point now, effects::list& out);
+  std::int64_t most_slots(demand_index d) const;
+  bool has_enough(const stage_run& stage, demand_index d) const;
+  bool passes_slot_check(job_run& job, time_point now, effects::list& out);
+  std::string gang_waits_for(const task_lane& lane) const;
+  std::optional<std::string> fault_of_gangs() const;
+
+  // gang_attempts.cpp: how gangs meet, and fail as a whole
+  void on_arrival(executor_index e, const barrier_arrival& a, time_point now);
+  void answer(const stage_run& stage, std::optional<barrier_coordinator::verdict> verdict);
+  bool fail_late_rounds(time_point now);
+  void end_rounds(stage_run& stage);
+  void on_gang_failure(job_run& job, stage_run& stage, partition_index partition, attempt_number attempt,
+                       executor_id executor, const std::string& why, bool blame, bool escalates, time_point now,
+                       effects::list& out);
+  void break_gang(const stage_run& stage, const std::string& why);
+  bool restart_gang(job_run& job, stage_run& stage, time_point now, effects::list& out);
+  void clear_gang(job_run& job, stage_run& stage);
+
   // demand.cpp: what waits for executors that are not there
   void ask_feasibility(job_run& job, time_point now);
   void ask(shape_id shape, time_point now);
   bool is_unanswered(const job_run& job, const stage_run& stage) const;
   std::string cure(demand_index d, const feasibility& answer) const;
-  bool is_impossible(demand_index d) const;
+  bool is_impossible(const stage_run& stage, demand_index d) const;
   void open_alternatives(time_point now);
   std::string cures(const task_lane& lane) const;
-  bool is_overdue(demand_index d, time_point now) const;
+  bool is_overdue(const stage_run& stage, demand_index d, time_point now) const;
+  bool is_unsatisfied(demand_index d) const;
+  std::uint64_t tasks_without_room(const task_lane& lane, demand_index d) const;
   std::optional<std::string> given_up(const task_lane& lane, time_point now) const;
   std::optional<error> hopeless(const job_run& job) const;
   void watch_unsatisfied(time_point now);
@@ -330,6 +364,22 @@ private:
     std::uint64_t total = 0;
   };
   std::map<demand_index, claim> claims_;
+  std::map<gang_turn, task_lane*> gangs_; ///< those of `ready_`
+  /// The first gang of all that wait, and the executors that it holds although it cannot use them yet.
+  struct gathering {
+    stage_id stage;
+    demand_index demand = 0;
+    std::set<executor_index> held;
+    time_point since{};
+  };
+  std::optional<gathering> gathering_;
+  bool gather_due_ = false; ///< what is held may have to change
+  struct broken_gang {
+    std::string why;
+    bool escalates = false; ///< it is tried again with more memory
+  };
+  std::map<stage_id, broken_gang> broken_; ///< to be run again as a whole, in this event
+  std::set<stage_id> meeting_;             ///< gangs of which somebody waits for the others
   /// Unfinished stages that ask for a custom resource.
   std::map<std::string, std::map<rank, const stage_run*>, std::less<>> asking_;
   std::vector<job_id> finished_;      ///< ended in this event

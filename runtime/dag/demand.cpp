@@ -10,7 +10,7 @@ namespace troupe {
 void dag_scheduler::ask_feasibility(job_run& job, time_point now) {
   for (const auto& stage : job.stages)
     for (const auto d : stage.demands()) {
-      if (pool_.satisfying(d) > 0) continue;
+      if (has_enough(stage, d)) continue;
       const auto shape = pool_.demand_of(d).shape;
       const auto answer = answers_.find(shape);
       if (answer == answers_.end()) job.unanswered.insert(shape);
@@ -28,18 +28,28 @@ void dag_scheduler::ask(shape_id shape, time_point now) {
 }
 
 bool dag_scheduler::is_unanswered(const job_run& job, const stage_run& stage) const {
-  const auto is_satisfied = [&](demand_index d) { return pool_.satisfying(d) > 0; };
+  const auto is_satisfied = [&](demand_index d) { return has_enough(stage, d); };
   if (std::any_of(stage.demands().begin(), stage.demands().end(), is_satisfied)) return false;
   return std::any_of(stage.demands().begin(), stage.demands().end(),
                      [&](demand_index d) { return job.unanswered.contains(pool_.demand_of(d).shape); });
 }
 
-/// No executor satisfies it, and none that does can ever be had.
-bool dag_scheduler::is_impossible(demand_index d) const {
+/// No executor satisfies it, and none that does can ever be had; for a gang: nor so many that it has room.
+bool dag_scheduler::is_impossible(const stage_run& stage, demand_index d) const {
   // That none can be had for a demand that runs anywhere is not the end: one that is there for another profile may do.
-  if (pool_.satisfying(d) > 0 || !pool_.excluded_from(d).empty() || pool_.demand_of(d).any_executor) return false;
+  if (has_enough(stage, d) || !pool_.excluded_from(d).empty() || pool_.demand_of(d).any_executor) return false;
   const auto answer = answers_.find(pool_.demand_of(d).shape);
-  return answer != answers_.end() && !answer->second.feasible && answer->second.fixed;
+  if (answer == answers_.end() || !answer->second.fixed) return false;
+  if (!stage.spec->barrier) return !answer->second.feasible;
+  if (options_.matching == profile_matching::exact) return false; // see passes_slot_check
+  return most_slots(d) < stage.tasks.size();
+}
+
+/// Whether some lane that waits for it needs more than is there.
+bool dag_scheduler::is_unsatisfied(demand_index d) const {
+  const auto lanes = ready_.find(d);
+  return lanes != ready_.end() && std::any_of(lanes->second.begin(), lanes->second.end(),
+                                              [&](const auto& entry) { return !has_enough(*entry.second->stage, d); });
 }
 
 /// Asks for executors of the next alternative where a stage has had no room for so long, and at once where what it
@@ -55,7 +65,7 @@ void dag_scheduler::open_alternatives(time_point now) {
         lane->served = now; // for the one after it
         load_due_ = true;
       }
-      for (; opened < all && is_impossible(lane->demands[opened - 1]); ++opened) load_due_ = true;
+      for (; opened < all && is_impossible(*lane->stage, lane->demands[opened - 1]); ++opened) load_due_ = true;
     }
 }
 
@@ -75,6 +85,9 @@ std::string dag_scheduler::cures(const task_lane& lane) const {
     if (const auto answer = answers_.find(pool_.demand_of(d).shape);
         answer != answers_.end() && !answer->second.feasible)
       text += cure(d, answer->second);
+    else if (lane.stage->spec->barrier && answer != answers_.end())
+      text += "; at most " + std::to_string(most_slots(d)) +
+              " could run at once here: make fewer partitions, or a larger cluster";
   return text;
 }
 
@@ -86,7 +99,8 @@ std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
     for (const auto& [number, lane] : stage.lanes) {
       // What runs, runs; and nobody needs a copy.
       if ((number != 0 || stage.state == stage_state::running) && stage.tasks.pending(number) == 0) continue;
-      if (std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_impossible(d); }))
+      if (std::all_of(lane.demands.begin(), lane.demands.end(),
+                      [&](demand_index d) { return is_impossible(stage, d); }))
         return make_error(ec::infeasible, waiting_for(lane) + cures(lane));
     }
   }
@@ -95,10 +109,9 @@ std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
 
 /// The clock of the infeasible time-out runs while a stage waits that no executor satisfies.
 void dag_scheduler::watch_unsatisfied(time_point now) {
-  std::erase_if(unsatisfied_,
-                [&](const auto& entry) { return !ready_.contains(entry.first) || pool_.satisfying(entry.first) > 0; });
+  std::erase_if(unsatisfied_, [&](const auto& entry) { return !is_unsatisfied(entry.first); });
   for (const auto& [d, stages] : ready_) {
-    if (pool_.satisfying(d) > 0 || !unsatisfied_.try_emplace(d, now).second) continue;
+    if (!is_unsatisfied(d) || !unsatisfied_.try_emplace(d, now).second) continue;
     load_due_ = true;
     const auto shape = pool_.demand_of(d).shape;
     launch_failures_.erase(shape); // from here on they count
@@ -122,12 +135,14 @@ void dag_scheduler::on_launch_failed(shape_id shape, const std::string& detail) 
 
 /// Nothing has satisfied it for too long. Where an executor can be had, one waits for room; unless those that were
 /// started for it do not live, or run another program.
-bool dag_scheduler::is_overdue(demand_index d, time_point now) const {
+bool dag_scheduler::is_overdue(const stage_run& stage, demand_index d, time_point now) const {
   const auto waiting = unsatisfied_.find(d);
   if (waiting == unsatisfied_.end() || now - waiting->second < options_.infeasible_timeout) return false;
+  if (has_enough(stage, d)) return false; // another gang lacks something
   const auto shape = pool_.demand_of(d).shape;
   const auto answer = answers_.find(shape);
-  const bool can_be_had = answer != answers_.end() && answer->second.feasible;
+  const bool can_be_had = answer != answers_.end() && answer->second.feasible &&
+                          (!stage.spec->barrier || most_slots(d) >= stage.tasks.size());
   return !can_be_had || launch_failures_.contains(shape) || pool_.has_wrong_program(d);
 }
 
@@ -135,7 +150,8 @@ bool dag_scheduler::is_overdue(demand_index d, time_point now) const {
 std::optional<std::string> dag_scheduler::given_up(const task_lane& lane, time_point now) const {
   if (lane.stage->tasks.pending(lane.number) == 0) return std::nullopt; // it wants copies, which nobody needs
   if (unschedulable_.contains(rank_of(lane))) return std::nullopt;      // has a time-out of its own
-  if (!std::all_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return is_overdue(d, now); }))
+  if (!std::all_of(lane.demands.begin(), lane.demands.end(),
+                   [&](demand_index d) { return is_overdue(*lane.stage, d, now); }))
     return std::nullopt;
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options_.infeasible_timeout).count();
   return waiting_for(lane) + cures(lane) + " (waited " + std::to_string(waited) +
@@ -145,7 +161,7 @@ std::optional<std::string> dag_scheduler::given_up(const task_lane& lane, time_p
 void dag_scheduler::on_tick(time_point now, effects::list& out) {
   std::map<job_id, std::string> late;
   for (const auto& [d, since] : unsatisfied_) {
-    if (!is_overdue(d, now)) continue;
+    if (now - since < options_.infeasible_timeout) continue;
     for (const auto& [r, lane] : ready_.at(d))
       if (auto why = given_up(*lane, now)) late.try_emplace(r.job, std::move(*why));
   }
@@ -159,13 +175,26 @@ void dag_scheduler::on_tick(time_point now, effects::list& out) {
   const bool resubmitted = resubmit(now, out);
   const bool forgiven = pool_.forgive(now);
   const bool copies = speculate(now, out);
+  const bool late_rounds = fail_late_rounds(now);
+  gather_due_ = gather_due_ || !gangs_.empty();
   const auto held = held_.size();
   admit(now, out);
   const bool recalled = take_back(now);
   if (!late.empty() || overdue || readmitted || unschedulable || resubmitted || forgiven || scarce || copies ||
-      recalled || is_declining() || held != held_.size())
+      recalled || late_rounds || gather_due_ || is_declining() || held != held_.size())
     schedule(now, out);
   report_load(now, out);
+}
+
+/// For so many tasks of the lane executors are wanted. Of the gangs that wait only the one that gathers wants any: what
+/// another one got would stand idle.
+std::uint64_t dag_scheduler::tasks_without_room(const task_lane& lane, demand_index d) const {
+  if (lane.preference_of(d) >= lane.opened || is_impossible(*lane.stage, d)) return 0;
+  const std::uint64_t pending = lane.pending();
+  if (!lane.stage->spec->barrier) return pending;
+  if (options_.matching == profile_matching::compatible && !is_first_gang(lane)) return 0;
+  const auto free = static_cast<std::uint64_t>(pool_.free_slots(d));
+  return pending > free ? pending - free : 0;
 }
 
 /// How many tasks of the demand an executor runs at once that is exactly of its shape.
@@ -182,9 +211,8 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
   for (const auto& [d, lanes] : ready_) {
     const auto& what = pool_.demand_of(d);
     std::uint64_t pending = 0;
-    for (const auto& [r, lane] : lanes)
-      if (lane->preference_of(d) < lane->opened) pending += lane->pending();
-    if (pending == 0 || is_impossible(d)) continue;
+    for (const auto& [r, lane] : lanes) pending += tasks_without_room(*lane, d);
+    if (pending == 0) continue;
     auto& load = loads[what.shape];
     load.shape = what.shape;
     const auto slots = std::max<std::int64_t>(1, slots_on_its_shape(what));
@@ -193,7 +221,7 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
       return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, 0xffff'ffff));
     };
     load.waiting_tasks = clamp(std::uint64_t{load.waiting_tasks} + pending);
-    const bool none = pool_.satisfying(d) == 0;
+    const bool none = is_unsatisfied(d);
     if (none && pool_.has_wrong_program(d)) continue; // another one would not help
     load.executors_wanted = clamp(std::uint64_t{load.executors_wanted} + wanted);
     load.satisfied_by_none = load.satisfied_by_none || none;
@@ -204,6 +232,7 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
   }
   for (const auto id : idle_) {
     const auto& record = pool_[pool_.find(id)];
+    if (record.held) continue; // it is waited for
     report.idle.push_back({id, record.info.request, static_cast<std::uint64_t>((now - record.idle_since).count()),
                            !record.kept.empty(), record.status == executor_record::state::draining});
   }

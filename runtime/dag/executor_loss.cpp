@@ -80,6 +80,12 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   const bool crashed = lost && is_own_doing(exit);
   std::vector<stage_task> accused;
   std::vector<std::pair<stage_task, profile_id>> at_stake; ///< for which the host may be to blame
+  struct gang_member {
+    stage_task task;
+    attempt_number attempt = 0;
+    bool blame = false;
+  };
+  std::vector<gang_member> gangs;
   for (const auto lease_number : pool_[e].leases) {
     auto& lease = *pool_.find_lease(lease_number);
     stop_serving(lease);
@@ -96,10 +102,21 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         hit.insert(job.id);
         const bool needed = stage->state != stage_state::complete;
         const bool late = pool_[e].guilty.contains({run.stage, p, attempt});
-        const bool suspect = needed && first && crashed && running > 1;
+        const bool gang = stage->spec->barrier; // fails as a whole: nobody of it has to be found guilty
+        const bool suspect = needed && first && crashed && running > 1 && !gang;
         const bool blame = needed && ((lost && first && !suspect) || late || attempt >= task_set::free_attempts);
         if (suspect) accused.push_back({run.stage, p});
-        if (blame && first && crashed) convict({run.stage, p}, now);
+        if (blame && first && crashed && !gang) convict({run.stage, p}, now);
+        if (gang) {
+          if (blame) {
+            out.push_back(effects::publish{events::task_failed{
+                stage->id, p, attempt, id, task_status::lost,
+                exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit : failure_cause::lost, cause}});
+            at_stake.push_back({{run.stage, p}, pool_.demand_of(lease.demand).profile});
+          }
+          gangs.push_back({{run.stage, p}, attempt, blame});
+          continue;
+        }
         const bool has_more = blame && first && crashed && exit.cause == exit_cause::memory_limit &&
                               escalate(*stage, p, lease, attempt, now, out);
         const auto failures = stage->tasks.requeue(p, attempt, blame && !has_more);
@@ -145,6 +162,12 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
     change_lane(stage, task.partition, lane_of(escalations_of(stage.tasks.lane_of(task.partition)), true), now);
   }
   suspects_.accuse(accused);
+  for (const auto& [task, attempt, blame] : gangs)
+    if (auto* stage = find_stage(task.stage))
+      on_gang_failure(*find_job(stage->job), *stage, task.partition, attempt, id,
+                      "partition " + std::to_string(task.partition) + ": its executor " + std::to_string(id.value) +
+                          " was lost (" + cause + ")",
+                      blame, exit.cause == exit_cause::memory_limit && is_own_doing(exit), now, out);
   for (auto& [job, why] : failed)
     if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);
   for (const auto job : hit)

@@ -28,6 +28,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
   for (const auto& r : report.refusals) on_refusal(e, r, now, out);
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
   for (const auto& attempt : report.overdue) on_overdue(e, attempt, now, out);
+  for (const auto& arrival : report.arrivals) on_arrival(e, arrival, now);
   schedule(now, out);
 }
 
@@ -101,9 +102,10 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     if (!job || job->finished()) continue;
     if (!stage->tasks.is_current(p, batch->attempt(i), e)) {
       if (status != task_status::given_back)
-        out.push_back(effects::publish{events::task_failed{stage->id, p, batch->attempt(i), record.info.executor,
-                                                           task_status::killed, failure_cause::error,
-                                                           "another attempt of the task was faster"}});
+        out.push_back(effects::publish{events::task_failed{
+            stage->id, p, batch->attempt(i), record.info.executor, task_status::killed, failure_cause::error,
+            stage->spec->barrier ? "another task of its barrier stage has failed"
+                                 : "another attempt of the task was faster"}});
       continue;
     }
     // Before any of them can end the job, whose summary tells of it.
@@ -152,6 +154,7 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, const lease_recor
   // Its copy, if one was wanted, is wanted no more.
   if (stage.durations)
     if (auto& lane = stage.lanes.at(stage.tasks.lane_of(p)); lane.pending() == 0) unready(lane);
+  if (stage.rounds) answer(stage, stage.rounds->on_ended(p));
   if (const auto lane = stage.tasks.lane_of(p); is_alone(lane)) {
     suspects_.acquit({stage.id, p});
     stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
@@ -193,7 +196,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const auto attempt = batch.attempt(i);
   auto status = batch.status(i);
   if (status == task_status::succeeded) status = task_status::failed; // a malformed success
-  if (status == task_status::given_back && attempt < task_set::free_attempts) {
+  if (status == task_status::given_back && attempt < task_set::free_attempts && !stage.spec->barrier) {
     (void) stage.tasks.requeue(p, attempt, false);
     return;
   }
@@ -212,6 +215,16 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   if (job.finished()) return;
   // A stage whose output nobody needs any more cannot fail its job.
   blame = blame && stage.state != stage_state::complete;
+  if (stage.spec->barrier) {
+    if (status == task_status::failed) accuse(stage, lease, p, message, now, out);
+    const auto tail = detail && !detail->stderr_tail.empty()
+                          ? "\nlast lines of its standard error:\n" + detail->stderr_tail
+                          : std::string{};
+    on_gang_failure(job, stage, p, attempt, info.executor,
+                    where + ": " + (message.empty() ? std::string{to_string(status)} : message) + tail, blame,
+                    cause == failure_cause::memory_limit, now, out);
+    return;
+  }
   if (blame && cause == failure_cause::memory_limit && escalate(stage, p, lease, attempt, now, out)) {
     stage.tasks.requeue(p, attempt, false);
     ++stage.failures;
@@ -332,6 +345,8 @@ void dag_scheduler::lose_output(stage_run& stage, partition_index partition, eff
   }
   stage.drop_value(partition);
   stage.tasks.invalidate(partition);
+  if (stage.spec->barrier && stage.state == stage_state::running)
+    break_gang(stage, "what the task of partition " + std::to_string(partition) + " had made was lost");
   out.push_back(effects::publish{events::map_output_lost{stage.id, partition, executor.info.executor}});
 }
 
@@ -359,6 +374,11 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
     hit.insert(stage->job);
     // Nobody is to blame at first; a task that is refused again and again would keep its job for ever.
     const bool blame = attempt >= task_set::free_attempts && stage->state != stage_state::complete;
+    if (stage->spec->barrier) {
+      on_gang_failure(*find_job(stage->job), *stage, p, attempt, pool_[e].info.executor, "it was refused: " + r.reason,
+                      blame, false, now, out);
+      return;
+    }
     const auto failures = stage->tasks.requeue(p, attempt, blame);
     if (!blame) return;
     ++stage->failures;

@@ -18,6 +18,9 @@ void dag_scheduler::make_ready(stage_run& stage, time_point now) {
     lane.served = now;
     load_due_ = true;
     scarce_due_ = true;
+    if (!stage.spec->barrier) continue;
+    gangs_.emplace(turn_of(lane), &lane);
+    gather_due_ = true;
   }
 }
 
@@ -32,6 +35,7 @@ void dag_scheduler::unready(task_lane& lane) {
     it->second.erase(rank_of(lane));
     if (it->second.empty()) ready_.erase(it);
   }
+  if (lane.stage->spec->barrier && gangs_.erase(turn_of(lane)) > 0) gather_due_ = true;
   lane.takes_scarce = false;
   if (lane.number == 0) lane.stage->declined_since.reset();
   scarce_due_ = true;
@@ -44,8 +48,9 @@ executor_orders& dag_scheduler::orders_for(executor_index e) {
 }
 
 std::uint32_t dag_scheduler::window_of(const stage_run& stage) const {
-  // Nothing is known before the first outcome: one task at a time, so that long ones are spread evenly.
-  if (stage.mean_nanoseconds == 0) return 1;
+  // Nothing is known before the first outcome: one task at a time, so that long ones are spread evenly. And nothing is
+  // queued behind a task that may wait for others.
+  if (stage.mean_nanoseconds == 0 || stage.spec->barrier) return 1;
   const auto mean = stage.mean_nanoseconds;
   if (mean > static_cast<std::uint64_t>(options_.long_task.count())) return 1;
   const auto ahead = static_cast<std::uint64_t>(options_.queue_ahead.count()) / mean;
@@ -76,7 +81,7 @@ bool dag_scheduler::must_yield(const lease_record& lease, const task_lane& mine,
   const auto e = lease.executor;
   const auto& record = pool_[e];
   for (const auto& [d, lanes] : ready_) {
-    if (d == lease.demand) continue;
+    if (d == lease.demand || pool_.demand_of(d).gang) continue; // those gather in a way of their own
     const auto& theirs = first_in_line(lanes, &lease);
     if (!comes_before(theirs, mine, &lease)) continue;
     if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
@@ -164,45 +169,52 @@ void dag_scheduler::fill(lease_record& lease, std::uint32_t cap, time_point now)
     const auto window = window_of(lease, lane);
     if (lease.in_flight >= window) return;
     const auto most = std::min({window - lease.in_flight, cap, options_.max_batch, stage.most_in_batch});
-    auto& record = pool_[lease.executor];
-    auto& orders = orders_for(lease.executor);
     task_batch batch;
     const auto n = take(lane, most, lease.executor, now, batch);
     if (n == 0) return;
-    batch.stage = stage.id;
-    batch.stage_attempt = stage.attempt;
-    batch.lease = lease.id;
-    batch.arguments = stage.spec->arguments;
-    batch.by_partition = true;
-    const auto known = record.installed.find(stage.id);
-    if (known == record.installed.end() || known->second != stage.attempt) {
-      stage_install install;
-      install.stage = stage.id;
-      install.stage_attempt = stage.attempt;
-      install.job = stage.job;
-      install.name = stage.spec->name;
-      install.tasks = stage.tasks.size();
-      install.buckets = stage.spec->buckets;
-      install.program = stage.program;
-      install.inputs = stage.inputs;
-      install.task_timeout = stage.spec->task_timeout;
-      orders.installs.push_back(std::move(install));
-      record.installed[stage.id] = stage.attempt;
-      find_job(stage.job)->touched.insert(record.info.executor);
-    }
-    if (lease.in_flight == 0) {
-      lease.front_since = now;
-      lease.recalled = false;
-    }
-    lease.add(batch);
-    heard_of(lease, now);
-    serve(lease, stage);
-    lane.served = now;
-    record.in_flight += n;
-    orders.batches.push_back(std::move(batch));
+    hand_over(lease, lane, std::move(batch), now);
     if (lane.pending() == 0) unready(lane);
     cap -= n;
   }
+}
+
+/// Sends tasks that were just taken out of the lane, and before them what they have in common.
+void dag_scheduler::hand_over(lease_record& lease, task_lane& lane, task_batch&& batch, time_point now) {
+  auto& stage = *lane.stage;
+  auto& record = pool_[lease.executor];
+  auto& orders = orders_for(lease.executor);
+  batch.stage = stage.id;
+  batch.stage_attempt = stage.attempt;
+  batch.lease = lease.id;
+  batch.arguments = stage.spec->arguments;
+  batch.by_partition = true;
+  const auto known = record.installed.find(stage.id);
+  if (known == record.installed.end() || known->second != stage.attempt) {
+    stage_install install;
+    install.stage = stage.id;
+    install.stage_attempt = stage.attempt;
+    install.job = stage.job;
+    install.name = stage.spec->name;
+    install.tasks = stage.tasks.size();
+    install.buckets = stage.spec->buckets;
+    install.program = stage.program;
+    install.inputs = stage.inputs;
+    install.task_timeout = stage.spec->task_timeout;
+    install.gang = stage.gang;
+    orders.installs.push_back(std::move(install));
+    record.installed[stage.id] = stage.attempt;
+    find_job(stage.job)->touched.insert(record.info.executor);
+  }
+  if (lease.in_flight == 0) {
+    lease.front_since = now;
+    lease.recalled = false;
+  }
+  lease.add(batch);
+  heard_of(lease, now);
+  serve(lease, stage);
+  lane.served = now;
+  record.in_flight += batch.count;
+  orders.batches.push_back(std::move(batch));
 }
 
 /// Gives the lease's slot back; where `revoke`, the executor is told.
@@ -223,7 +235,9 @@ void dag_scheduler::refill(lease_record& lease, time_point now, effects::list& o
   if (it != ready_.end() && !lease.draining) {
     auto* const next = next_for(it->second, lease, now);
     const auto& lane = next ? *next : first_in_line(it->second, &lease);
-    if (must_yield(lease, lane, now) || !pool_.kept_for(lease.executor, lease.demand).empty()) {
+    const auto& record = pool_[lease.executor];
+    if (must_yield(lease, lane, now) || !pool_.kept_for(lease.executor, lease.demand).empty() ||
+        (record.held && record.reserved != lease.demand)) {
       lease.draining = true;
     } else if (next && (!lease.recalled || lease.in_flight == 0)) {
       const auto window = window_of(lease, lane);
@@ -253,6 +267,7 @@ void dag_scheduler::open_lease(lease_record& lease, effects::list& out) {
 /// Whether a task of the lane may run there now, or a copy of one.
 bool dag_scheduler::has_work_for(const task_lane& lane, executor_index e, time_point now) const {
   auto& stage = *lane.stage;
+  if (stage.spec->barrier) return false; // it starts as a whole
   const auto& info = pool_[e].info;
   const bool has_task = lane.number == 0 && stage.tasks.located()
                             ? stage.tasks.has_near(info.executor, info.host, allowed_level(stage, now))
@@ -290,6 +305,7 @@ std::uint32_t dag_scheduler::take(task_lane& lane, std::uint32_t most, executor_
 /// New leases, at most so many, for what waits in one lane as one of its demands, as far as there is room, and an even
 /// share of the tasks for each. @returns whether there was any
 bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, time_point now, effects::list& out) {
+  if (lane.stage->spec->barrier) return place_gang(lane, d, now, out);
   if (lane.number == 0 && lane.stage->tasks.located()) {
     const auto placed = place_near(lane, d, most, now, out);
     return place_copies(lane, d, most - placed, now, out) || placed > 0;
@@ -340,6 +356,7 @@ bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, t
 
 void dag_scheduler::schedule(time_point now, effects::list& out) {
   look_for_near();
+  gather(now);
   const auto refills = std::exchange(refill_, {});
   for (const auto id : refills)
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);

@@ -37,7 +37,7 @@ stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, cons
   lanes[0].demands = std::move(of_demands);
   program = std::make_shared<const std::variant<native_program, command_program>>(what.program);
   most_in_batch = most_arguments_in_batch(what);
-  if (what.locations) {
+  if (what.locations && !what.barrier) {
     std::vector<std::string_view> locations;
     for (std::size_t i = 0; i < what.locations->size(); ++i) locations.push_back((*what.locations)[i]);
     tasks.locate(std::make_unique<located_tasks>(locations, what.tasks));
@@ -142,6 +142,13 @@ void stage_run::keep(partition_index partition, const std::shared_ptr<const outc
   if (batches_.empty() || batches_.back() != batch) batches_.push_back(batch);
   value_bytes_ += batch->results[entry].size() - 1; // without the tag
   values_[partition] = {static_cast<std::uint32_t>(batches_.size()), entry};
+}
+
+void stage_run::drop_values() {
+  batches_.clear();
+  values_.clear();
+  elsewhere_.clear();
+  value_bytes_ = 0;
 }
 
 std::shared_ptr<const job_results> stage_run::take_results() {

@@ -16,6 +16,7 @@
 #include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
+#include <troupe/runtime/scheduling/barrier_coordinator.hpp>
 #include <troupe/runtime/scheduling/duration_histogram.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
@@ -122,9 +123,12 @@ public:
   std::uint32_t fetch_failures = 0; ///< stage attempts in a row that a missing map output ended
   bool fetch_failed = false;        ///< this stage attempt is among them
   task_set tasks;
-  std::vector<shuffle_input> inputs;   ///< as of `attempt`
-  std::vector<std::uint32_t> children; ///< indices of stages that depend on this one
-  bool keeps_values = false;           ///< its results go to the submitter
+  std::vector<shuffle_input> inputs;           ///< as of `attempt`
+  std::vector<std::uint32_t> children;         ///< indices of stages that depend on this one
+  bool keeps_values = false;                   ///< its results go to the submitter
+  std::shared_ptr<const packed_column> gang;   ///< addresses of its tasks, see `stage_install`; null before they start
+  std::unique_ptr<barrier_coordinator> rounds; ///< of the gang that runs; else null
+  std::uint32_t gang_failures = 0;             ///< attempts of the gang in a row that were its own fault
 
   /// How long attempts ran that succeeded. Null: nobody asks.
   std::unique_ptr<duration_histogram> durations;
@@ -164,6 +168,8 @@ public:
   /// Remembers an accepted value that stayed where it was made.
   void keep(result_location location) { elsewhere_[location.partition] = std::move(location); }
   void drop_value(partition_index partition) { elsewhere_.erase(partition); }
+  /// Forgets all of them.
+  void drop_values();
   /// All values in partition order. @pre tasks.complete()
   std::shared_ptr<const job_results> take_results();
   bool has_values_elsewhere() const noexcept { return !elsewhere_.empty(); }
@@ -196,8 +202,10 @@ struct job_run {
   job_state state = job_state::accepted;
   error failure;
   std::vector<stage_run> stages;
-  std::set<executor_id> touched; ///< executors that know a stage of it
-  std::set<shape_id> unanswered; ///< whether these can be had is being asked; nothing starts before
+  std::set<executor_id> touched;        ///< executors that know a stage of it
+  std::set<shape_id> unanswered;        ///< whether these can be had is being asked; nothing starts before
+  std::uint32_t failed_slot_checks = 0; ///< of its gangs, before it starts
+  time_point next_slot_check{};
   time_point submitted{};
   time_point ended{};
 

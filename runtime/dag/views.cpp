@@ -106,6 +106,8 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
 std::string dag_scheduler::waiting_for(const task_lane& lane) const {
   const auto& stage = *lane.stage;
   const auto prefix = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): ";
+  if (stage.spec->barrier)
+    if (const auto text = gang_waits_for(lane); !text.empty()) return prefix + text;
   for (const auto d : lane.demands) {
     const auto fit = pool_.satisfying(d);
     if (fit == 0) continue;
@@ -177,7 +179,8 @@ bool dag_scheduler::is_idle() const {
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
          unsatisfied_.empty() && unschedulable_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() &&
-         suspects_.empty() && queued_.empty() && pool_.lease_count() == 0;
+         suspects_.empty() && queued_.empty() && gangs_.empty() && !gathering_ && broken_.empty() && meeting_.empty() &&
+         pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -189,6 +192,7 @@ std::optional<std::string> dag_scheduler::fault() const {
   if (auto f = fault_of_tasks()) return f;
   if (auto f = fault_of_sharing()) return f;
   if (auto f = fault_of_exclusions()) return f;
+  if (auto f = fault_of_gangs()) return f;
   for (const auto& [d, stages] : ready_) {
     if (stages.empty()) return "a demand is ready without a stage";
     for (const auto& [r, lane] : stages) {
@@ -252,7 +256,7 @@ std::optional<std::string> dag_scheduler::fault_of_tasks() const {
         for (auto p = run.first; p < run.first + run.count; ++p) {
           if (stage->tasks.is_current(p, run.attempt, e))
             ++running[run.stage];
-          else if (!options_.speculation.enabled) // else it may have been beaten by another one
+          else if (!options_.speculation.enabled && !stage->spec->barrier) // else another one has taken its place
             return "a lease holds an attempt that does not run there";
         }
       }

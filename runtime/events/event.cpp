@@ -11,6 +11,7 @@ struct names {
   std::string_view operator()(const job_ended&) const noexcept { return "job-ended"; }
   std::string_view operator()(const stage_submitted&) const noexcept { return "stage-submitted"; }
   std::string_view operator()(const stage_completed&) const noexcept { return "stage-completed"; }
+  std::string_view operator()(const stage_restarted&) const noexcept { return "stage-restarted"; }
   std::string_view operator()(const lease_granted&) const noexcept { return "lease-granted"; }
   std::string_view operator()(const lease_released&) const noexcept { return "lease-released"; }
   std::string_view operator()(const lease_refused&) const noexcept { return "lease-refused"; }

@@ -49,6 +49,14 @@ struct stage_completed {
   error failure;
   bool operator==(const stage_completed&) const = default;
 };
+/// A task of a gang has failed, or what it had made was lost: all of its tasks run again, in the next stage attempt.
+struct stage_restarted {
+  job_id job;
+  stage_id stage;
+  attempt_number attempt = 0; ///< that has failed
+  std::string reason;
+  bool operator==(const stage_restarted&) const = default;
+};
 struct lease_granted {
   lease_id lease;
   executor_id executor;
@@ -179,11 +187,11 @@ struct map_output_lost {
   bool operator==(const map_output_lost&) const = default;
 };
 
-using any =
-    std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
-                 lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested, executor_added,
-                 executor_removed, map_output_lost, attempt_overdue, task_escalated, speculative_task_submitted,
-                 executor_excluded, executor_readmitted, node_excluded, node_readmitted, stage_unschedulable>;
+using any = std::variant<profile_added, job_submitted, job_ended, stage_submitted, stage_completed, lease_granted,
+                         lease_released, lease_refused, tasks_succeeded, task_failed, executor_requested,
+                         executor_added, executor_removed, map_output_lost, attempt_overdue, task_escalated,
+                         speculative_task_submitted, executor_excluded, executor_readmitted, node_excluded,
+                         node_readmitted, stage_unschedulable, stage_restarted>;
 
 /// The event's name, in kebab-case: `stage-submitted`.
 std::string_view name_of(const any& event) noexcept;

@@ -294,16 +294,22 @@ feasibility carving::check(const resource_profile& shape) const {
   // The host that lacks least, in case every amount exists somewhere but never together.
   const carving_host* nearest = nullptr;
   std::vector<want> nearest_lacks;
+  std::int64_t most = 0;
   for (const auto& host : hosts_) {
     std::vector<want> lacks;
-    for (const auto& w : wants)
+    // Who does not say how many cores takes them all (spec SM-6).
+    std::int64_t here = capacity_of(shape).cores > 0 ? host.cores : 1;
+    for (const auto& w : wants) {
       if (amount_on(host, w) < w.amount) lacks.push_back(w);
-    if (lacks.empty()) return {true, true, {}};
+      if (w.amount > 0) here = std::min(here, amount_on(host, w) / w.amount);
+    }
+    if (lacks.empty()) most += here;
     if (nearest == nullptr || lacks.size() < nearest_lacks.size()) {
       nearest = &host;
       nearest_lacks = std::move(lacks);
     }
   }
+  if (most > 0) return {true, true, {}, static_cast<std::uint32_t>(std::min<std::int64_t>(most, 0xffff'ffff))};
   const auto because_of = " (" + described_by_ + ")";
   if (nearest == nullptr) return {false, true, "there is no host to run executors on" + because_of};
 

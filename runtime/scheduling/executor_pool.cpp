@@ -11,9 +11,9 @@ namespace troupe {
 
 demand_index executor_pool::intern(demand d) {
   const auto [it, added] =
-      demand_numbers_.try_emplace({d.profile, d.build_id, d.alone}, static_cast<demand_index>(demands_.size()));
+      demand_numbers_.try_emplace({d.profile, d.build_id, d.alone, d.gang}, static_cast<demand_index>(demands_.size()));
   if (added) {
-    demands_.push_back({std::move(d), {}, {}, {}, {}, {}, {}});
+    demands_.emplace_back().what = std::move(d);
     for (const auto& [id, e] : by_id_) recount(e, it->second);
   }
   return it->second;
@@ -47,13 +47,11 @@ void executor_pool::remove(executor_index executor) {
     demands_[it->second.demand].leases.erase(id);
     leases_.erase(it);
   }
-  for (auto& d : demands_) {
-    d.satisfied_by.erase(executor);
+  for (demand_index number = 0; number < demands_.size(); ++number) {
+    auto& d = demands_[number];
+    if (d.satisfied_by.erase(executor) > 0) d.slots -= slots_on(executor, number);
     d.excluded.erase(executor);
-    if (const auto it = d.room_of.find(executor); it != d.room_of.end()) {
-      d.room.erase(it->second);
-      d.room_of.erase(it);
-    }
+    drop_room(d, executor);
   }
   by_id_.erase(record.info.executor);
   for (auto it = holders_.begin(); it != holders_.end();) {
@@ -152,19 +150,25 @@ void executor_pool::keep_from(demand_index d, std::set<std::string, std::less<>>
       for (const auto e : holders->second) refresh(e, d);
 }
 
-bool executor_pool::has_slot(executor_index executor, demand_index d) const {
+std::int64_t executor_pool::slots_on(executor_index executor, demand_index d) const {
+  return troupe::slots_of(executors_[executor]->info.capacity, *demands_[d].what.content).slots;
+}
+
+std::int64_t executor_pool::free_on(executor_index executor, demand_index d) const {
   const auto& e = *executors_[executor];
-  return demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) && e.reserved.value_or(d) == d &&
-         kept_for(executor, d).empty() && e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) > 0;
+  const bool is_open = demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) &&
+                       e.reserved.value_or(d) == d && kept_for(executor, d).empty();
+  return is_open ? e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) : 0;
 }
 
 /// Whether it stands among those that satisfy the demand, those that are excluded, or neither.
 void executor_pool::recount(executor_index executor, demand_index d) {
   const auto& e = *executors_[executor];
   auto& record = demands_[d];
-  record.satisfied_by.erase(executor);
+  if (record.satisfied_by.erase(executor) > 0) record.slots -= slots_on(executor, d);
   record.excluded.erase(executor);
   if (fits(e, d)) (e.excluded.contains(record.what.profile) ? record.excluded : record.satisfied_by).insert(executor);
+  if (record.satisfied_by.contains(executor)) record.slots += slots_on(executor, d);
   refresh(executor, d);
 }
 
@@ -175,28 +179,40 @@ void executor_pool::refresh(executor_index executor) {
 void executor_pool::refresh(executor_index executor, demand_index d) {
   auto& record = demands_[d];
   const auto& e = *executors_[executor];
-  const auto old = record.room_of.find(executor);
-  if (!has_slot(executor, d)) {
-    if (old == record.room_of.end()) return;
-    record.room.erase(old->second);
-    record.room_of.erase(old);
-    return;
-  }
+  const auto free = free_on(executor, d);
+  if (free == 0) return drop_room(record, executor);
   const room_key key{excess_of(e, record.what), load_of(e), e.info.executor, executor};
-  if (old != record.room_of.end()) {
-    if (old->second == key) return;
-    record.room.erase(old->second);
-    old->second = key;
-  } else {
-    record.room_of.emplace(executor, key);
-  }
+  const auto [it, is_new] = record.room_of.try_emplace(executor);
+  auto& here = it->second;
+  record.free += free - here.free;
+  record.held += (e.held ? free : 0) - (here.held ? here.free : 0);
+  here.free = free;
+  here.held = e.held;
+  if (!is_new && here.key == key) return;
+  if (!is_new) record.room.erase(here.key);
+  here.key = key;
   record.room.insert(key);
+}
+
+void executor_pool::drop_room(demand_record& record, executor_index executor) {
+  const auto old = record.room_of.find(executor);
+  if (old == record.room_of.end()) return;
+  record.free -= old->second.free;
+  if (old->second.held) record.held -= old->second.free;
+  record.room.erase(old->second.key);
+  record.room_of.erase(old);
 }
 
 lease_record* executor_pool::grant(demand_index d) {
   auto& record = demands_[d];
   if (record.room.empty()) return nullptr;
   return grant_on(record.room.begin()->executor, d);
+}
+
+lease_record* executor_pool::grant_open(demand_index d) {
+  for (const auto& key : demands_[d].room)
+    if (!executors_[key.executor]->held) return grant_on(key.executor, d);
+  return nullptr;
 }
 
 std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t most) const {
@@ -310,7 +326,13 @@ void executor_pool::unreserve(executor_index executor) {
   auto& e = *executors_[executor];
   if (!e.reserved) return;
   e.reserved.reset();
+  e.held = false;
   refresh(executor);
+}
+
+void executor_pool::hold(executor_index executor, demand_index d) {
+  executors_[executor]->held = true;
+  reserve(executor, d);
 }
 
 namespace {
@@ -387,15 +409,30 @@ std::optional<std::string> executor_pool::fault() const {
       if (record.excluded.contains(index) != (excluded && fits(e, d)))
         return "executor " + std::to_string(id.value) + " is wrongly counted among those that are excluded";
       const auto room = record.room_of.find(index);
-      if (has_slot(index, d) != (room != record.room_of.end())) return "the room index of a demand is wrong";
-      if (room != record.room_of.end() && (!record.room.contains(room->second) || room->second.load != load_of(e)))
+      if (free_on(index, d) != (room == record.room_of.end() ? 0 : room->second.free))
+        return "the room index of a demand is wrong";
+      if (room == record.room_of.end()) continue;
+      if (!record.room.contains(room->second.key) || room->second.key.load != load_of(e))
         return "the room index of a demand has a wrong key";
+      if (room->second.held != e.held) return "the room index of a demand does not know what is held";
     }
     if (refusing_.contains(index) == e.refused.empty()) return "the refusals are indexed wrongly";
+    if (e.held && !e.reserved) return "an executor is held for nobody";
   }
   if (held != leases_.size()) return "a lease belongs to no executor";
-  for (const auto& d : demands_)
-    if (d.room.size() != d.room_of.size()) return "the room index of a demand has entries twice";
+  for (demand_index d = 0; d < demands_.size(); ++d) {
+    const auto& record = demands_[d];
+    if (record.room.size() != record.room_of.size()) return "the room index of a demand has entries twice";
+    std::int64_t slots = 0;
+    std::int64_t free = 0;
+    std::int64_t kept = 0;
+    for (const auto e : record.satisfied_by) slots += slots_on(e, d);
+    for (const auto& [e, room] : record.room_of) {
+      free += room.free;
+      if (room.held) kept += room.free;
+    }
+    if (slots != record.slots || free != record.free || kept != record.held) return "a demand counts its slots wrongly";
+  }
   return std::nullopt;
 }
 

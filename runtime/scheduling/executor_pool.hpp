@@ -37,6 +37,7 @@ struct demand {
   std::string build_id;
   bool any_executor = false; ///< `exact`: whatever an executor was started for (see `resolved_profile`)
   bool alone = false;        ///< nothing else runs there meanwhile; `content` says so too
+  bool gang = false;         ///< its tasks start together or not at all
 };
 
 /// Consecutive partitions of one stage that were handed out under one lease and have not ended.
@@ -93,6 +94,7 @@ struct executor_record {
   /// Attempts that are to blame for its end, although it is not lost.
   std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
   std::optional<demand_index> reserved; ///< what its free slots are kept for
+  bool held = false; ///< for a gang that gathers: whatever else runs there gets no more tasks under its lease
   std::uint64_t tasks_done = 0;
   std::uint32_t in_flight = 0;
   time_point idle_since{};
@@ -111,6 +113,7 @@ public:
   /// Forgets an executor and its leases. The caller has dealt with what ran there.
   void remove(executor_index executor);
   executor_index find(executor_id id) const;
+  bool is_present(executor_index e) const { return executors_[e] != nullptr; }
   executor_record& operator[](executor_index e) { return *executors_[e]; }
   const executor_record& operator[](executor_index e) const { return *executors_[e]; }
   /// Indices of all present executors, ascending id.
@@ -122,6 +125,8 @@ public:
   /// Takes a slot for `d` on the best executor that has one: fewest resources that the task does not ask for, then by
   /// the placement policy, then lowest id. Null: none has room.
   lease_record* grant(demand_index d);
+  /// The same, but not where executors are held for a gang.
+  lease_record* grant_open(demand_index d);
   /// Executors on which `grant` would take a slot, the best ones, in that order.
   std::vector<executor_index> with_room(demand_index d, std::size_t most) const;
   /// The same on one executor.
@@ -147,6 +152,9 @@ public:
   /// large one. @pre not kept for another
   void reserve(executor_index executor, demand_index d);
   void unreserve(executor_index executor);
+  /// The same for a gang that gathers, instead of what else it was reserved for; ended by `unreserve`, and by whatever
+  /// ends that the executor can serve the gang.
+  void hold(executor_index executor, demand_index d);
 
   /// Executors with addresses of these resources, which tasks of `d` do not ask for, are kept for others: `d` has no
   /// room there. Replaces what was said before.
@@ -158,6 +166,14 @@ public:
   /// How many present executors satisfy the demand when empty.
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
   bool satisfies(executor_index executor, demand_index d) const;
+  const std::set<executor_index>& satisfied_by(demand_index d) const { return demands_[d].satisfied_by; }
+  /// Tasks of `d` that would run at once if nothing else ran (spec TS-14), here and on all that satisfy it.
+  std::int64_t slots_on(executor_index executor, demand_index d) const;
+  std::int64_t slots_of(demand_index d) const { return demands_[d].slots; }
+  /// Tasks of `d` that find room now (spec TS-10, but that what is taken is not free), and how many of these where
+  /// executors are held for a gang.
+  std::int64_t free_slots(demand_index d) const { return demands_[d].free; }
+  std::int64_t held_slots(demand_index d) const { return demands_[d].held; }
   /// Whether an executor on this host satisfies it.
   bool is_satisfied_on(const std::string& host, demand_index d) const;
   /// Whether an executor on another host than this one satisfies it.
@@ -198,9 +214,17 @@ private:
   struct demand_record {
     demand what;
     std::set<executor_index> satisfied_by;
-    std::set<executor_index> excluded;                    ///< else they would stand in `satisfied_by`
-    std::set<room_key> room;                              ///< of those with a free slot
-    std::unordered_map<executor_index, room_key> room_of; ///< the key under which it stands in `room`
+    std::set<executor_index> excluded; ///< else they would stand in `satisfied_by`
+    std::set<room_key> room;           ///< of those with a free slot
+    struct room_here {
+      room_key key; ///< under which it stands in `room`
+      std::int64_t free = 0;
+      bool held = false;
+    };
+    std::unordered_map<executor_index, room_here> room_of;
+    std::int64_t slots = 0; ///< of those that satisfy it, when empty
+    std::int64_t free = 0;  ///< sum over `room_of`
+    std::int64_t held = 0;  ///< the same of those that are held
     std::set<lease_id> leases;
     std::set<std::string, std::less<>> kept_from; ///< see keep_from
   };
@@ -208,18 +232,19 @@ private:
   bool was_started_for(const executor_record& e, const demand& d) const;
   bool can_serve(const executor_record& e, const demand& d) const;
   bool fits(const executor_record& e, demand_index d) const;
-  bool has_slot(executor_index executor, demand_index d) const;
+  std::int64_t free_on(executor_index executor, demand_index d) const;
   std::int64_t excess_of(const executor_record& e, const demand& d) const;
   std::int64_t load_of(const executor_record& e) const;
   void recount(executor_index executor, demand_index d);
   void refresh(executor_index executor);
   void refresh(executor_index executor, demand_index d);
+  void drop_room(demand_record& record, executor_index executor);
   lease_record* open(executor_index executor, demand_index d, allotment holding);
 
   profile_matching matching_;
   placement_policy policy_;
   std::vector<demand_record> demands_;
-  std::map<std::tuple<profile_id, std::string, bool>, demand_index> demand_numbers_;
+  std::map<std::tuple<profile_id, std::string, bool, bool>, demand_index> demand_numbers_;
   std::vector<std::unique_ptr<executor_record>> executors_;
   std::vector<executor_index> vacant_;
   std::map<executor_id, executor_index> by_id_;

@@ -36,10 +36,12 @@ TEST(simulation, promises_hold_for_every_seed) {
     all.stale += run.stale;
     all.recalls += run.recalls;
     all.excluded += run.excluded;
+    all.restarted += run.restarted;
   }
   std::cout << seeds << " seeds, " << all.events << " events; jobs: " << all.succeeded << " succeeded, " << all.failed
             << " failed, " << all.cancelled << " cancelled; " << all.excluded << " exclusions; " << all.stale
-            << " messages came late or twice; " << all.recalls << " queues were taken back\n";
+            << " messages came late or twice; " << all.recalls << " queues were taken back; " << all.restarted
+            << " gangs ran again\n";
   // A simulation in which nothing succeeds or nothing goes wrong proves little.
   EXPECT_GT(all.succeeded, seeds);
   EXPECT_GT(all.failed, seeds / 50);
@@ -47,6 +49,7 @@ TEST(simulation, promises_hold_for_every_seed) {
   EXPECT_GT(all.stale, seeds);
   EXPECT_GT(all.recalls, seeds / 10);
   EXPECT_GT(all.excluded, seeds / 10);
+  EXPECT_GT(all.restarted, seeds / 10);
 }
 
 TEST(simulation, one_seed_always_gives_the_same_history) {

@@ -253,8 +253,9 @@ std::vector<events::record> full_history() {
       events::node_excluded{"alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
       events::node_readmitted{"alpha", profile_id{3}, "its time is over"},
       events::stage_unschedulable{job_id{2}, stage_id{21}, profile_id{3}, "all 2 executors are excluded"},
+      events::stage_restarted{job_id{2}, stage_id{21}, 1, "partition 2 failed"},
   };
-  static_assert(std::variant_size_v<events::any> == 22, "a new event needs a sample here");
+  static_assert(std::variant_size_v<events::any> == 23, "a new event needs a sample here");
   std::vector<events::record> records;
   for (auto& event : all)
     records.push_back({records.size() + 1, -1'000'000'000 - static_cast<std::int64_t>(records.size()), event});
@@ -474,7 +475,7 @@ std::vector<feasibility_query> of() {
 }
 template <>
 std::vector<feasibility_answer> of() {
-  return {{{{false, true, "needs gpu 1, no host has any"}, {}}}, {}};
+  return {{{{false, true, "needs gpu 1, no host has any", 0}, {true, true, "", 3}}}, {}};
 }
 template <>
 std::vector<release_request> of() {

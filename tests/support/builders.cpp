@@ -197,6 +197,12 @@ job_builder& job_builder::arguments(std::vector<std::string> each) {
   return *this;
 }
 
+job_builder& job_builder::barrier(duration sync_timeout) {
+  last().barrier = true;
+  last().sync_timeout = sync_timeout;
+  return *this;
+}
+
 std::shared_ptr<const job_spec> job_builder::make() const {
   if (auto ok = validate(job_); !ok) throw std::logic_error(ok.error().message);
   return std::make_shared<const job_spec>(job_);

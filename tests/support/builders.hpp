@@ -72,6 +72,8 @@ public:
   job_builder& arguments(std::vector<std::string> each);
   /// Where its tasks would rather run: an entry for each, or one for all.
   job_builder& prefers(std::vector<std::string> each);
+  /// Its tasks are a gang, which waits so long for each other.
+  job_builder& barrier(duration sync_timeout = never);
 
   /// The job; checked by `validate`.
   std::shared_ptr<const job_spec> make() const;

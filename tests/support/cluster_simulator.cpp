@@ -80,6 +80,10 @@ private:
     std::set<lease_id> busy;   ///< leases whose front runs
     std::set<std::tuple<stage_id, partition_index, attempt_number>> blocks;
     bool alive = true;
+    /// Tasks of gangs that wait for the others, and those that have met them.
+    std::map<fake_attempt, lease_id> waiting;
+    std::set<fake_attempt> met;
+    std::set<fake_attempt> deserted; ///< of those the ones that wait in vain
   };
   struct launched {
     executor_id executor; ///< none before its hello
@@ -114,6 +118,8 @@ private:
   void send(const effects::send_orders& what);
   void work(executor_id e);
   void finish(executor_id e, lease_id lease, std::uint32_t count);
+  bool meets(executor_id e, lease_id lease);
+  void let_go(executor_id e, const executor_orders& orders);
   fake_end outcome_of(member& m, const fake_attempt& a);
   std::optional<task_failure> missing_input(const fake_executor& reader, const fake_attempt& a);
   void tick();
@@ -142,6 +148,7 @@ private:
   std::map<request_id, launched> launches_;
   std::map<stage_id, duration> pace_; ///< run time of a stage's tasks
   std::map<stage_id, std::int64_t> accepted_;
+  std::set<stage_id> meeting_; ///< gangs whose tasks wait for each other
   std::set<job_id> running_;
   std::uint32_t to_submit_ = 0;
   std::vector<std::string> history_;
@@ -203,6 +210,7 @@ job_builder simulator::make_job() {
   for (std::uint32_t s = 0; s < stages; ++s) {
     job.stage("s" + std::to_string(s), tasks[s]).buckets(buckets[s]);
     job.with(static_cast<std::uint32_t>(dice_.once_in(2) ? 0 : dice_.between(0, profiles)));
+    if (tasks[s] <= 4 && dice_.once_in(2)) job.barrier(dice_.once_in(4) ? duration{3s} : never);
     if (dice_.once_in(4)) job.prefers({dice_.once_in(2) ? "host0" : "host1/" + std::to_string(dice_.between(1, 9))});
     for (const auto& edge : edges[s]) job.after(edge.stage, edge.kind);
   }
@@ -222,6 +230,8 @@ void simulator::submit() {
   const auto progress = scheduler_.progress(id, now_);
   for (const auto& s : progress->stages)
     pace_[s.stage] = std::vector<duration>{1us, 300us, 5ms, 80ms, 700ms}[dice_.below(5)];
+  for (std::size_t s = 0; s < job->stages.size(); ++s)
+    if (job->stages[s].barrier && dice_.below(3) > 0) meeting_.insert(progress->stages[s].stage);
   say("job " + std::to_string(id.value) + " of " + std::to_string(job->stages.size()) + " stages");
   if (dice_.once_in(12))
     at(duration{static_cast<std::int64_t>(dice_.below(3'000'000'000))}, "cancel job " + std::to_string(id.value),
@@ -271,8 +281,11 @@ void simulator::dispatch(effects::list& out) {
         accepted_[good->stage] += good->count;
       else if (const auto* lost = std::get_if<events::map_output_lost>(&publish->event))
         --accepted_[lost->stage];
-      else if (std::holds_alternative<events::executor_excluded>(publish->event) ||
-               std::holds_alternative<events::node_excluded>(publish->event))
+      else if (const auto* again = std::get_if<events::stage_restarted>(&publish->event)) {
+        accepted_[again->stage] = 0;
+        ++report_.restarted;
+      } else if (std::holds_alternative<events::executor_excluded>(publish->event) ||
+                 std::holds_alternative<events::node_excluded>(publish->event))
         ++report_.excluded;
     }
   }
@@ -349,7 +362,7 @@ void simulator::admit(executor_info info) {
   info.blocks = {info.executor, info.epoch, info.host, 4000};
   if (info.request) launches_.at(info.request).executor = info.executor;
   say("executor " + std::to_string(info.executor.value) + " is admitted");
-  members_.emplace(info.executor, std::make_unique<member>(member{fake_executor{info}, {}, {}, {}}));
+  members_.emplace(info.executor, std::make_unique<member>(member{fake_executor{info}, {}, {}, {}, true, {}, {}, {}}));
   ++report_.executors;
   effects::list out;
   scheduler_.on_executor_added(info, now_, out);
@@ -399,8 +412,56 @@ void simulator::send(const effects::send_orders& what) {
         scheduler_.on_report(report, now_, out);
         dispatch(out);
       });
+    let_go(what.executor, what.orders);
     work(what.executor);
   });
+}
+
+/// A task of a gang waits for the others before it ends. @returns whether it does now
+bool simulator::meets(executor_id e, lease_id lease) {
+  auto& m = *members_.at(e);
+  for (const auto& a : m.self.running()) {
+    if (a.lease != lease || a.doomed || !meeting_.contains(a.stage) || m.met.contains(a)) continue;
+    m.waiting[a] = lease;
+    auto report = m.self.report({});
+    report.arrivals.push_back(
+        {a.stage, a.stage_attempt, a.partition, a.attempt, 0, sync_kind::all_gather, std::to_string(a.partition)});
+    at(latency(), "a task of stage " + std::to_string(a.stage.value) + " waits for its gang", [=, this] {
+      effects::list out;
+      scheduler_.on_report(report, now_, out);
+      dispatch(out);
+    });
+    return true;
+  }
+  return false;
+}
+
+/// Those that wait no longer: they have met, or are to end.
+void simulator::let_go(executor_id e, const executor_orders& orders) {
+  auto& m = *members_.at(e);
+  const auto present = m.self.attempts();
+  for (auto it = m.waiting.begin(); it != m.waiting.end();) {
+    const auto [a, lease] = *it;
+    bool goes = std::find(present.begin(), present.end(), a) == present.end(); // it is doomed now
+    for (const auto& b : orders.barriers) {
+      if (b.stage != a.stage || b.stage_attempt != a.stage_attempt ||
+          std::find(b.partitions.begin(), b.partitions.end(), a.partition) == b.partitions.end())
+        continue;
+      goes = true;
+      m.met.insert(a);
+      if (!b.failure.empty()) {
+        m.deserted.insert(a);
+      } else if (!b.texts || (*b.texts)[a.partition] != std::to_string(a.partition)) {
+        throw std::logic_error("a task got other texts than were handed over");
+      }
+    }
+    if (!goes) {
+      ++it;
+      continue;
+    }
+    it = m.waiting.erase(it);
+    at(1ms, "a task of stage " + std::to_string(a.stage.value) + " goes on", [=, l = lease, this] { finish(e, l, 1); });
+  }
 }
 
 /// Starts what is at the front of idle leases.
@@ -422,7 +483,7 @@ void simulator::work(executor_id e) {
 
 void simulator::finish(executor_id e, lease_id lease, std::uint32_t count) {
   auto& m = *members_.at(e);
-  if (!m.alive) return;
+  if (!m.alive || meets(e, lease)) return;
   m.busy.erase(lease);
   std::vector<fake_end> ends;
   duration pace{};
@@ -475,6 +536,7 @@ fake_end simulator::outcome_of(member& m, const fake_attempt& a) {
   }
   task_failure why;
   why.message = "bad luck";
+  if (m.deserted.contains(a)) return {a, task_status::failed, {}, why};
   if (dice_.once_in(2)) why.cause = failure_cause::memory_limit;
   if (strikes(40)) return {a, task_status::failed, {}, why};
   if (strikes(200)) return {a, task_status::lost, {}, why};

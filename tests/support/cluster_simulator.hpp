@@ -20,6 +20,7 @@ struct simulation_report {
   std::uint32_t cancelled = 0;
   std::uint32_t executors = 0; ///< that were ever admitted
   std::uint32_t excluded = 0;  ///< executors and hosts, for a while
+  std::uint32_t restarted = 0; ///< gangs
   std::uint64_t stale = 0;     ///< messages that came late or twice
   std::uint64_t recalls = 0;   ///< queues that were taken back
 

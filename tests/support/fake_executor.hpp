@@ -25,7 +25,7 @@ struct fake_attempt {
   partition_index partition = 0;
   attempt_number attempt = 0;
   lease_id lease;
-  bool doomed = false; ///< its stage was removed: it can only be reported as killed
+  bool doomed = false; ///< its stage was removed, or it was killed: it can only be reported as killed
 
   auto operator<=>(const fake_attempt&) const = default;
 };

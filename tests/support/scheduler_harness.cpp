@@ -199,6 +199,12 @@ void scheduler_harness::fail(const fake_attempt& a, const std::string& message, 
   end(a, task_status::failed, std::move(detail));
 }
 
+void scheduler_harness::arrive(const fake_attempt& a, std::uint32_t round, sync_kind kind, std::string text) {
+  auto report = executor(executor_of(a)).report({});
+  report.arrivals.push_back({a.stage, a.stage_attempt, a.partition, a.attempt, round, kind, std::move(text)});
+  deliver(report);
+}
+
 void scheduler_harness::fetch_fail(const fake_attempt& a, stage_id shuffle, partition_index map,
                                    attempt_number map_attempt) {
   task_failure detail;

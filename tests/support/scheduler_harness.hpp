@@ -68,6 +68,9 @@ public:
   void end(const fake_attempt& a, task_status status, task_failure detail = {});
   void fail(const fake_attempt& a, const std::string& message, const std::string& stderr_tail = {});
   void fetch_fail(const fake_attempt& a, stage_id shuffle, partition_index map, attempt_number map_attempt = 0);
+  /// A task of a gang waits for the others.
+  void arrive(const fake_attempt& a, std::uint32_t round = 0, sync_kind kind = sync_kind::barrier,
+              std::string text = {});
   /// Sends what the executor declined.
   void deliver_refusals(executor_id e) { deliver(executor(e).report({})); }
 
