@@ -44,6 +44,7 @@ gang_gate::texts gang_gate::wait(const barrier_arrival& arrival, const std::atom
 void gang_gate::release(const barrier_release& what) {
   const std::lock_guard lock{mutex_};
   for (auto* const w : waiting_) {
+    if (w->released) continue; // it has yet to wake up
     const auto& a = w->arrival;
     if (a.stage != what.stage || a.stage_attempt != what.stage_attempt || a.round != what.round) continue;
     if (std::find(what.partitions.begin(), what.partitions.end(), a.partition) == what.partitions.end()) continue;

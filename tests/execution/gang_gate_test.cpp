@@ -81,7 +81,7 @@ TEST_F(gang_gate_test, those_who_are_named_go_on_with_what_was_brought) {
 
 TEST_F(gang_gate_test, a_release_for_somebody_else_lets_nobody_go_on) {
   auto who = come(arrival(0, 7));
-  // Were one of these taken, its words would be those that come out.
+  // Were one of these taken, its words would be those that come out: the first release counts.
   auto other = release({0});
   other.failure = "another one's";
   gate.release(other); // another round
