@@ -128,6 +128,9 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
   options.on_outcomes = [me = executor_actor{self}](std::shared_ptr<const outcome_batch> outcomes) {
     tell_as(me, me, box(std::move(outcomes)));
   };
+  options.on_arrival = [me = executor_actor{self}](barrier_arrival arrival) {
+    tell_as(me, me, box(std::move(arrival)));
+  };
   runner = std::make_unique<task_runner>(std::move(options));
 }
 
@@ -154,6 +157,8 @@ void executor_state::dispatch(executor_pointer self) {
     } else if (auto* b = std::get_if<effects::recall_lease>(&effect)) {
       runner->give_back(b->lease);
       unbegun = true;
+    } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
+      runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {
       log->warn("refused lease={} stage={} reason=\"{}\"", f->what.lease.value, f->what.stage.value, f->what.reason);
       refused.refusals.push_back(std::move(f->what));
@@ -299,6 +304,13 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
         content.outcomes.push_back(outcomes.shared());
         s.report(self, std::move(content));
         s.dispatch(self);
+      },
+      [self](const boxed<barrier_arrival>& arrival) {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self) || s.now_in != phase::active) return;
+        executor_report content;
+        content.arrivals.push_back(*arrival);
+        s.report(self, std::move(content));
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);

@@ -22,7 +22,7 @@ struct executor_config {
   executor_info info;     ///< without an id; everything else filled in
   std::string cluster_id; ///< that it means to join
   std::shared_ptr<const session_secret> secret;
-  task_runner::options runner; ///< without id and `on_outcomes`
+  task_runner::options runner; ///< without id, `on_outcomes` and `on_arrival`
   std::shared_ptr<block_store> blocks;
   logger_source loggers = silent_loggers();
   duration driver_timeout = std::chrono::seconds{3}; ///< it ends when the driver has been out of reach so long

@@ -412,6 +412,7 @@ session_options application::make_session_options() const {
   out.jobs.pool = s.get(keys::scheduler_pool);
   out.jobs.stage_timeout = s.get(keys::stage_timeout);
   out.jobs.task_timeout = s.get(keys::task_timeout);
+  out.jobs.sync_timeout = s.get(keys::barrier_sync_timeout);
   out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
   out.jobs.on_profile_change =
       s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;

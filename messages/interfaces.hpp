@@ -35,6 +35,8 @@ using executor_actor = handle<
     void(boxed<driver_heartbeat>),
     /// Attempts ended; from this executor's own lease threads alone.
     void(boxed<outcome_batch>),
+    /// A task of a gang waits for the others; from this executor's own lease threads alone.
+    void(boxed<barrier_arrival>),
     /// End: kill what runs, say goodbye, quit. Answered when nothing is left. Driver.
     boxed<acknowledged>(boxed<stop_session>),
     /// Time passes: heartbeat, driver's silence, flush of outcomes.
@@ -81,7 +83,7 @@ using dag_scheduler_actor = handle<
     void(boxed<executor_info>, executor_actor),
     /// An admitted executor said goodbye, is out of reach, or must be given up; may be repeated. Driver.
     void(boxed<executor_gone>),
-    /// Ended attempts and refusals. Executor.
+    /// Ended attempts, refusals, and tasks that wait for their gang. Executor.
     void(boxed<executor_report>),
     /// What an executor says it has: compared with what it was given. Driver.
     void(boxed<executor_heartbeat>),

@@ -47,8 +47,9 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   const auto place = choose_place(flags);
   if (!place) return complain(place.error());
   const auto& s = place->effective;
-  auto job = load_job(job_file, {static_cast<std::uint32_t>(s.get(keys::task_max_failures)),
-                                 s.get(keys::scheduler_pool), s.get(keys::stage_timeout), s.get(keys::task_timeout)});
+  auto job =
+      load_job(job_file, {static_cast<std::uint32_t>(s.get(keys::task_max_failures)), s.get(keys::scheduler_pool),
+                          s.get(keys::stage_timeout), s.get(keys::task_timeout), s.get(keys::barrier_sync_timeout)});
   if (!job) return complain(job.error());
 
   if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {

@@ -43,6 +43,10 @@ public:
     stage.keep_results = buckets == 0;
     stage.timeout = options_.stage_timeout;
     stage.task_timeout = options_.task_timeout;
+    // Its tasks are one to one with the partitions of every dataset in it: nothing narrow here has other parts than its
+    // parent, and every action computes all of them (spec BA-4).
+    stage.barrier = std::any_of(chain.begin(), chain.end(), [](const auto* node) { return node->barrier; });
+    if (stage.barrier) stage.sync_timeout = options_.sync_timeout;
     job_.stages.push_back(std::move(stage));
     return static_cast<std::uint32_t>(job_.stages.size() - 1);
   }

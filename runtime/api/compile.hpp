@@ -20,6 +20,7 @@ struct compile_options {
   std::string pool{}; ///< see job_spec::pool
   duration stage_timeout = never;
   duration task_timeout = never;
+  duration sync_timeout = never; ///< of barrier stages
 };
 
 namespace detail {

@@ -164,6 +164,15 @@ public:
     return {core_, std::move(node)};
   }
 
+  /// The tasks that compute this dataset are a gang, with all that is computed in the same tasks (see with_resources):
+  /// they start together, and one that fails fails them all, which then run again. Functions of them may call
+  /// `task_context::current().barrier()` and `all_gather(text)`.
+  dataset barrier() const {
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    node->barrier = true;
+    return {core_, std::move(node)};
+  }
+
   /// A name for people: of the stage that computes this dataset, and in messages.
   dataset named(std::string name) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);

@@ -34,6 +34,7 @@ struct dataset_node {
   std::vector<std::shared_ptr<const shuffle_edge>> shuffles; ///< that the source reads, in its own order
   std::shared_ptr<const packed_column> arguments;            ///< of the source, per partition; null for none
   std::optional<resource_profile> profile;                   ///< attached by with_resources
+  bool barrier = false;                                      ///< its stage is a gang
 };
 
 } // namespace troupe::detail

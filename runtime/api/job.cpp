@@ -17,6 +17,7 @@ job_spec job::build(const compile_options& options, std::optional<std::uint32_t>
     stage.keep_results = keep == spec.stages.size();
     stage.timeout = options.stage_timeout;
     stage.task_timeout = options.task_timeout;
+    if (stage.barrier) stage.sync_timeout = options.sync_timeout;
     spec.stages.push_back(std::move(stage));
   }
   return spec;

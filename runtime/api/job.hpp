@@ -176,6 +176,13 @@ public:
     return *this;
   }
 
+  /// Its tasks are a gang: they start together, and one that fails fails them all, which then run again. They may call
+  /// `task_context::current().barrier()` and `all_gather(text)`; `prefer` has no effect.
+  task_stage& barrier() {
+    stage().barrier = true;
+    return *this;
+  }
+
   /// The resources of its tasks; the last call wins.
   task_stage& profile(resource_profile profile) {
     (*draft_)[index_].profile = std::move(profile);

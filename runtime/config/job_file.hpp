@@ -56,6 +56,7 @@ struct job_defaults {
   std::string pool{};
   duration stage_timeout = never;
   duration task_timeout = never;
+  duration sync_timeout = never; ///< of barrier stages
 };
 
 /// Reads a job file. `directory` is where the file lies, absolute; relative paths start there. `defaults` count

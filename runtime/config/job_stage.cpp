@@ -50,12 +50,13 @@ public:
                             "a digit, and has at most 64 of them");
     if (auto ok = check_fields(file_, node_, what_,
                                {"profile", "after", "for-each", "tasks", "run", "environment", "outputs", "prefer",
-                                "timeout", "task-timeout"});
+                                "timeout", "task-timeout", "barrier", "sync-timeout"});
         !ok)
       return ok.error();
     for (const auto step : {&stage_reader::read_profile, &stage_reader::read_after, &stage_reader::read_for_each,
                             &stage_reader::read_tasks, &stage_reader::read_run, &stage_reader::read_environment,
-                            &stage_reader::read_outputs, &stage_reader::read_prefer, &stage_reader::read_timeouts}) {
+                            &stage_reader::read_outputs, &stage_reader::read_prefer, &stage_reader::read_timeouts,
+                            &stage_reader::read_barrier}) {
       if (auto ok = (this->*step)(); !ok) return ok.error();
     }
     return std::move(out_);
@@ -91,13 +92,26 @@ private:
 
   result<void> read_timeouts() {
     for (const auto& [field, key, to] : {std::tuple{"timeout", keys::stage_timeout, &out_.timeout},
-                                         std::tuple{"task-timeout", keys::task_timeout, &out_.task_timeout}}) {
+                                         std::tuple{"task-timeout", keys::task_timeout, &out_.task_timeout},
+                                         std::tuple{"sync-timeout", keys::barrier_sync_timeout, &out_.sync_timeout}}) {
       const auto* child = node_.find(field);
       if (!child) continue;
       const auto time = read_setting(file_, *child, what_ + ": " + field, schema_entry(key.name));
       if (!time) return time.error();
       *to = std::get<duration>(*time);
     }
+    return {};
+  }
+
+  result<void> read_barrier() {
+    if (const auto* barrier = node_.find("barrier")) {
+      if (!barrier->is_text() || (barrier->text != "true" && barrier->text != "false"))
+        return fault(barrier->line, "barrier must be true or false");
+      out_.barrier = barrier->text == "true";
+    }
+    if (const auto* timeout = node_.find("sync-timeout"); timeout && !out_.barrier)
+      return fault(timeout->key_line,
+                   "sync-timeout is for barrier stages, whose tasks wait for each other: add barrier: true");
     return {};
   }
 

@@ -38,6 +38,8 @@ struct declared_stage {
   std::vector<std::string> prefer; ///< locations that its tasks would rather run at; empty: none
   std::optional<duration> timeout;
   std::optional<duration> task_timeout;
+  bool barrier = false; ///< its tasks are a gang
+  std::optional<duration> sync_timeout;
 
   /// True when a word of `run` holds `{placeholder}`, and not as `{{placeholder}`.
   bool mentions(std::string_view placeholder) const;

@@ -43,6 +43,7 @@ inline constexpr pattern_key<std::string> executor_resource_vendor{"troupe.execu
 inline constexpr share_key task_cpus{"troupe.task.cpus"};
 inline constexpr time_key stage_timeout{"troupe.stage.timeout"};
 inline constexpr time_key task_timeout{"troupe.task.timeout"};
+inline constexpr time_key barrier_sync_timeout{"troupe.barrier.sync-timeout"};
 inline constexpr memory_key task_memory{"troupe.task.memory"};
 inline constexpr memory_key task_memory_ceiling{"troupe.task.memory-ceiling"};
 inline constexpr pattern_key<share> task_resource_amount{"troupe.task.resource.<name>.amount"};

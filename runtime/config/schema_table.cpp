@@ -70,6 +70,10 @@ constexpr setting_schema family(pattern_key<std::string> k, setting_type type, s
 constexpr setting_schema entries[] = {
     text(keys::app_name, "troupe", driver,
          "Name of the session that a driver or a cluster file starts: other commands show it and find it by it."),
+    time_or_never(
+        keys::barrier_sync_timeout, "365d", ns_per_ms, client,
+        "How long tasks of a barrier stage wait for the last of them, from the first that waits on, unless the "
+        "stage says for itself; then the wait fails for all."),
     text(keys::driver_bind_address, "127.0.0.1", driver,
          "Address that the driver listens on; any other than loopback needs troupe.security.insecure."),
     memory(keys::driver_max_result_size, "1g", 1024, driver,

@@ -148,6 +148,8 @@ fault check_stage(const job_spec& job, std::size_t index) {
   for (const auto timeout : {stage.timeout, stage.task_timeout, stage.sync_timeout})
     if (timeout != never && (timeout <= duration::zero() || timeout > max_timeout))
       return "has a time-out of " + std::to_string(timeout.count()) + "ns, which must be above 0 and at most 1000 days";
+  if (stage.sync_timeout != never && !stage.barrier)
+    return "has a sync-timeout and is no barrier stage: only the tasks of a barrier stage wait for each other";
   if (auto f = std::visit([](const auto& program) { return check_program(program); }, stage.program)) return f;
   for (const auto& dependency : stage.dependencies)
     if (auto f = check_dependency(job, index, dependency)) return f;

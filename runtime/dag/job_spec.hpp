@@ -103,7 +103,8 @@ struct stage_spec {
   bool keep_results = true;      ///< results of this stage go to the submitter
   duration timeout = never;      ///< of one attempt of the stage: longer ones fail the job
   duration task_timeout = never; ///< of one attempt of a task: longer ones are ended, and have failed
-  /// Its tasks are a gang: they start together, fail together, and can wait for each other (spec BA).
+  /// Its tasks are a gang: they start together, fail together, and can wait for each other (spec BA). Its `locations`
+  /// are ignored: a gang takes the slots that are free at the same time.
   bool barrier = false;
   duration sync_timeout = never; ///< from the first task of a gang that waits until all of them do
 

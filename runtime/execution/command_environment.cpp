@@ -61,6 +61,7 @@ std::vector<std::string> make_command_environment(const environment_map& base,
   variables["TROUPE_JOB"] = std::to_string(identity.job);
   variables["TROUPE_STAGE"] = identity.stage;
   variables["TROUPE_PARTITION"] = std::to_string(identity.partition);
+  variables["TROUPE_TASKS"] = std::to_string(identity.tasks);
   variables["TROUPE_ATTEMPT_NUMBER"] = std::to_string(identity.attempt);
   variables[std::string{attempt_variable}] = identity.mark;
   variables["TROUPE_CPUS"] = to_string(resources.cpus);
@@ -74,6 +75,11 @@ std::vector<std::string> make_command_environment(const environment_map& base,
     const auto all = join(texts, ',');
     variables["TROUPE_ADDRESSES_" + variable_part(resource)] = all;
     if (resource == "gpu") variables["CUDA_VISIBLE_DEVICES"] = all;
+  }
+  if (identity.gang) {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < identity.gang->size(); ++i) texts.emplace_back((*identity.gang)[i]);
+    if (auto all = join(texts, ','); all.size() <= longest_list) variables["TROUPE_GANG"] = std::move(all);
   }
   set_files(variables, "TROUPE_INPUT", inputs);
   set_files(variables, "TROUPE_OUTPUT", outputs);

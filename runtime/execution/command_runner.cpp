@@ -206,8 +206,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (words->empty()) return failed(make_error(ec::invalid_argument, "the command has no words"));
 
   child_spec spec;
-  const command_identity identity{task.stage.job.value, task.stage.name, task.partition,
-                                  task.attempt,         *directory,      *directory};
+  const command_identity identity{task.stage.job.value, task.stage.name,       task.partition, task.attempt,
+                                  task.stage.tasks,     task.stage.gang.get(), *directory,     *directory};
   spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.resources,
                                               settings.gpus, values.inputs, values.outputs);
   auto program = find_program(words->front(), task.program.directory, spec.environment);

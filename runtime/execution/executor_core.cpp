@@ -26,6 +26,8 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   for (const auto& g : orders->grants) grant(g, out);
   for (const auto& s : orders->installs) install(s, out);
   for (std::size_t i = 0; i < orders->batches.size(); ++i) batch(orders, i, out);
+  for (const auto& b : orders->barriers)
+    if (stages_.contains(b.stage)) out.push_back(effects::release_barrier{b}); // else its tasks have been killed
   if (orders->stop) out.push_back(effects::stop_executor{});
 }
 

@@ -52,6 +52,11 @@ struct recall_lease {
   lease_id lease;
   bool operator==(const recall_lease&) const = default;
 };
+/// Let tasks of a gang go on.
+struct release_barrier {
+  barrier_release what;
+  bool operator==(const release_barrier&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -60,7 +65,7 @@ struct stop_executor {
   bool operator==(const stop_executor&) const = default;
 };
 using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
-                                   recall_lease, send_refusal, stop_executor>;
+                                   recall_lease, release_barrier, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

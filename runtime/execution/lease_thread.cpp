@@ -195,6 +195,7 @@ bool lease_thread::runs_native() const {
 void lease_thread::cancel_running() {
   cancelled_.store(true, std::memory_order_relaxed);
   if (stop_command_) stop_command_->request();
+  common_.gang->wake(cancelled_);
 }
 
 void lease_thread::main_loop() {
@@ -234,6 +235,8 @@ void lease_thread::run_next_batch(guard& lock) {
   env.shuffles = common_.shuffles;
   env.stage = &version->install;
   env.cancelled = &cancelled_;
+  env.stage_attempt = batch.stage_attempt;
+  env.gang = common_.gang;
   task_context context{env};
   if (version->command && !stop_command_) stop_command_.emplace();
   auto begin = now();

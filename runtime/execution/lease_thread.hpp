@@ -37,6 +37,7 @@ public:
     shuffle_source* shuffles = nullptr;
     result_policy results;
     command_settings commands;
+    gang_gate* gang = nullptr; ///< set before the first thread starts
     std::uint32_t flush_tasks = 256;
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
     std::function<void(lease_thread&)> on_parked; ///< the closed lease has drained; the thread may serve another

@@ -38,6 +38,7 @@ void task_context::begin(partition_index of_partition, attempt_number of_attempt
   }
   partition = of_partition;
   attempt = of_attempt;
+  round_ = 0;
   map_output_.clear();
   has_map_output_ = false;
 }
@@ -84,6 +85,42 @@ void task_context::set_map_output(std::vector<std::string> by_bucket) {
   map_output_ = std::move(by_bucket);
   has_map_output_ = true;
 }
+
+const packed_column& task_context::gang_of(std::string_view call) const {
+  if (!env_.stage->gang)
+    throw std::logic_error(std::string{call} + "() was called in stage '" + env_.stage->name +
+                           "', which is no barrier stage: make it one with dataset::barrier(), stage::barrier() or "
+                           "`barrier: true` in the job file");
+  return *env_.stage->gang;
+}
+
+gang_gate::texts task_context::synchronize(std::string_view call, sync_kind kind, std::string_view text) {
+  gang_of(call);
+  if (find_current() != this)
+    throw std::logic_error(std::string{call} + "() was called on another thread than that of the task");
+  if (!env_.gang) throw std::logic_error("this executor has no gate that a gang could wait at");
+  return env_.gang->wait({stage, env_.stage_attempt, partition, attempt, round_++, kind, std::string{text}},
+                         env_.cancelled);
+}
+
+void task_context::barrier() { synchronize("barrier", sync_kind::barrier, {}); }
+
+std::vector<std::string> task_context::all_gather(std::string_view text) {
+  if (text.size() > max_gather_text)
+    throw std::length_error("all_gather() was called with " + std::to_string(text.size()) + " bytes, at most " +
+                            std::to_string(max_gather_text) + " are allowed");
+  const auto texts = synchronize("all_gather", sync_kind::all_gather, text);
+  // The release came from outside.
+  if (!texts || texts->size() != tasks)
+    throw barrier_failure("all_gather() got " + std::to_string(texts ? texts->size() : 0) + " texts of " +
+                          std::to_string(tasks) + " tasks");
+  std::vector<std::string> all;
+  all.reserve(texts->size());
+  for (std::size_t i = 0; i < texts->size(); ++i) all.emplace_back((*texts)[i]);
+  return all;
+}
+
+const packed_column& task_context::gang_addresses() const { return gang_of("gang_addresses"); }
 
 std::vector<std::string> task_context::take_map_output() {
   has_map_output_ = false;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/execution/gang_gate.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
@@ -92,6 +93,20 @@ public:
   /// Hands over this map task's output, one entry per bucket. Once, at most.
   void set_map_output(std::vector<std::string> by_bucket);
 
+  /// --- of a gang: a barrier stage, whose tasks run all at the same time ---
+  /// Each throws std::logic_error in any other stage. Those that wait are for the attempt's own thread alone; they
+  /// throw barrier_failure when the others will not come: one has failed, has called the other of the two, or has taken
+  /// longer than the stage's sync-timeout, or this attempt is cancelled. The next call belongs to the next round.
+
+  /// Waits until every task of the stage has called it equally often.
+  void barrier();
+  /// The same, and hands `text` to all. Everybody's texts, by partition. Throws std::length_error for one of more than
+  /// `max_gather_text` bytes.
+  std::vector<std::string> all_gather(std::string_view text);
+  /// Where the tasks run, by partition: `host:port` of the executor's block server, or the host alone. Valid as long as
+  /// the attempt runs.
+  const packed_column& gang_addresses() const;
+
   /// --- the executor's side ---
 
   /// What the lease gives and where inputs come from. Outlives the context.
@@ -101,6 +116,8 @@ public:
     shuffle_source* shuffles = nullptr;
     const stage_install* stage = nullptr;
     const std::atomic<bool>* cancelled = nullptr; ///< null: never
+    attempt_number stage_attempt = 0;             ///< that the task belongs to; `stage` may be of a later one
+    gang_gate* gang = nullptr;                    ///< null: no gang can wait here
   };
   explicit task_context(const environment& env);
   ~task_context();
@@ -113,7 +130,11 @@ public:
   std::vector<std::string> take_map_output();
 
 private:
+  const packed_column& gang_of(std::string_view call) const;
+  gang_gate::texts synchronize(std::string_view call, sync_kind kind, std::string_view text);
+
   environment env_;
+  std::uint32_t round_ = 0; ///< so often has the attempt waited for its gang
   std::vector<std::string> map_output_;
   bool has_map_output_ = false;
   task_context* outer_ = nullptr; ///< current before this one

@@ -45,12 +45,13 @@ std::shared_ptr<const stage_version> make_version(const stage_install& install, 
 } // namespace
 
 struct task_runner::impl {
-  explicit impl(options given) : opts(std::move(given)) {
+  explicit impl(options given) : opts(std::move(given)), gang(opts.on_arrival) {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
     common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file};
     common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace,
                        opts.limits};
+    common.gang = &gang;
     common.flush_tasks = std::max(1u, opts.flush_tasks);
     common.on_outcomes = opts.on_outcomes;
     common.on_parked = [this](lease_thread& thread) {
@@ -97,6 +98,7 @@ struct task_runner::impl {
   }
 
   const options opts;
+  gang_gate gang;
   lease_thread::shared common;
   mutable std::mutex mutex;
   std::condition_variable all_ended;
@@ -181,6 +183,8 @@ void task_runner::run(std::shared_ptr<const task_batch> batch) {
 void task_runner::kill(const kill_task& which) {
   for (auto* const thread : impl_->all_threads()) thread->kill(which);
 }
+
+void task_runner::release(const barrier_release& what) { impl_->gang.release(what); }
 
 void task_runner::give_back(lease_id lease) {
   auto& d = *impl_;

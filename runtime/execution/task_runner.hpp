@@ -2,7 +2,7 @@
 
 /// Runs attempts on the executor's own threads: one thread per open lease, tasks one after another. Native tasks run on
 /// the thread; a command runs as a child that the thread waits for. Methods are called by the executor actor and never
-/// wait for a task; `on_outcomes` is called on lease threads.
+/// wait for a task; `on_outcomes` and `on_arrival` are called on lease threads.
 
 #include <chrono>
 #include <cstdint>
@@ -38,6 +38,7 @@ public:
     command_limits limits;                          ///< what commands may take
     duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
+    std::function<void(barrier_arrival)> on_arrival; ///< a task waits for the others of its gang
   };
   explicit task_runner(options opts);
   /// Ends what runs: see shutdown. Waits for as long as a native task runs.
@@ -60,6 +61,8 @@ public:
   /// it ends, and `overdue` tells of it if it does not. A queued attempt's outcome is buffered: call `flush` after a
   /// round of kills.
   void kill(const kill_task& which);
+  /// Lets tasks of a gang go on that wait for each other; it concerns nobody else.
+  void release(const barrier_release& what);
   /// Takes every attempt of the lease that has not begun out of its queue; they are reported as given back. Those that
   /// run, run on. A lease that is not open is ignored. Call `flush` afterwards.
   void give_back(lease_id lease);

@@ -135,6 +135,11 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
 std::string answer_42(task_context&, std::string_view, std::string_view) { return "42"; }
 constexpr auto answer_task = task<"actors-answer", answer_42>;
 
+std::string gathers(task_context& context, std::string_view, std::string_view) {
+  return context.all_gather("mine").front();
+}
+constexpr auto gather_task = task<"actors-gather", gathers>;
+
 class executor : public ::testing::Test {
 protected:
   static constexpr incarnation epoch = 99;
@@ -228,6 +233,12 @@ protected:
       for (const auto& batch : report->outcomes) n += batch->count;
     return n;
   }
+  std::vector<barrier_arrival> arrivals() {
+    std::lock_guard lock{heard->mutex};
+    std::vector<barrier_arrival> all;
+    for (const auto& report : heard->reports) all.insert(all.end(), report->arrivals.begin(), report->arrivals.end());
+    return all;
+  }
   std::vector<refusal> refusals() {
     std::lock_guard lock{heard->mutex};
     std::vector<refusal> all;
@@ -299,6 +310,29 @@ TEST_F(executor, refuses_a_stage_of_another_build) {
   ASSERT_TRUE(testing::wait_until([&] { return !refusals().empty(); }));
   EXPECT_TRUE(refusals()[0].build_mismatch);
   EXPECT_THAT(refusals()[0].reason, HasSubstr("another"));
+}
+
+TEST_F(executor, reports_who_waits_for_its_gang_and_lets_it_go_on) {
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 1);
+  native_program program{"build", {{decltype(gather_task)::index(), {}}}};
+  orders.installs[0].program = std::make_shared<const std::variant<native_program, command_program>>(program);
+  packed_column texts;
+  texts.push_back("everybody's");
+  orders.installs[0].gang = std::make_shared<const packed_column>(texts);
+  order(orders);
+  ASSERT_TRUE(testing::wait_until([&] { return !arrivals().empty(); }));
+  EXPECT_EQ(arrivals().front(), (barrier_arrival{stage_id{1}, 0, 0, 0, 0, sync_kind::all_gather, "mine"}));
+  executor_orders release;
+  release.epoch = epoch;
+  release.sequence = 2;
+  release.barriers = {{stage_id{1}, 0, 0, {0}, std::make_shared<const packed_column>(texts), ""}};
+  order(release);
+  ASSERT_TRUE(testing::wait_until([&] { return outcomes() == 1; }));
+  std::lock_guard lock{heard->mutex};
+  const auto& last = *heard->reports.back()->outcomes.at(0);
+  EXPECT_EQ(last.status(0), task_status::succeeded);
+  EXPECT_THAT(std::string{last.results[0]}, HasSubstr("everybody's"));
 }
 
 TEST_F(executor, says_goodbye_last_when_it_is_asked_to_end) {

@@ -236,8 +236,11 @@ TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
 
 executor_actor::behavior_type idle(executor_actor::pointer self) {
   harden(self, {});
-  return {[](const boxed<executor_orders>&) {}, [](const boxed<driver_heartbeat>&) {},
-          [](const boxed<outcome_batch>&) {}, [](const boxed<stop_session>&) { return box(acknowledged{}); },
+  return {[](const boxed<executor_orders>&) {},
+          [](const boxed<driver_heartbeat>&) {},
+          [](const boxed<outcome_batch>&) {},
+          [](const boxed<barrier_arrival>&) {},
+          [](const boxed<stop_session>&) { return box(acknowledged{}); },
           [](tick) {}};
 }
 

@@ -131,6 +131,28 @@ TEST_F(compiled_jobs, profiles_that_meet_in_one_stage_travel_with_the_datasets_t
   EXPECT_EQ(last().stages[0].carried.size(), 2u) << "equal ones of two builds: the session's rules say what they are";
 }
 
+TEST_F(compiled_jobs, a_barrier_makes_a_gang_of_its_stage_and_of_no_other) {
+  auto waiting = options();
+  waiting.jobs.sync_timeout = std::chrono::seconds{30};
+  troupe::session session{runner_, waiting};
+  const auto pairs = session.range(0, 100, 5).map([](std::int64_t n) { return std::pair{n % 10, n}; });
+  const auto is_even = [](const auto& p) { return p.first % 2 == 0; };
+  pairs.barrier().filter(is_even).reduce_by_key(std::plus<>{}).count();
+  EXPECT_TRUE(last().stages[0].barrier) << "before the shuffle: the map stage, narrow steps after it included";
+  EXPECT_EQ(last().stages[0].sync_timeout, std::chrono::seconds{30});
+  EXPECT_FALSE(last().stages[1].barrier);
+  EXPECT_EQ(last().stages[1].sync_timeout, troupe::never);
+
+  pairs.reduce_by_key(std::plus<>{}, 3).barrier().take(1);
+  EXPECT_FALSE(last().stages[0].barrier);
+  EXPECT_TRUE(last().stages[1].barrier);
+  EXPECT_EQ(last().stages[1].tasks, 3u) << "a gang runs with all its partitions, whatever is taken of them";
+  EXPECT_TRUE(troupe::validate(last()));
+
+  pairs.count();
+  EXPECT_FALSE(last().stages[0].barrier) << "the dataset that it was asked of is as it was";
+}
+
 TEST_F(compiled_jobs, what_happens_where_profiles_meet_travels_with_the_job) {
   troupe::session merging{runner_, options(troupe::profile_change::merge)};
   merging.range(0, 1).count();

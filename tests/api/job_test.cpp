@@ -121,6 +121,21 @@ TEST_F(named_tasks, equal_profiles_of_stages_are_one) {
   EXPECT_EQ(spec.stages[2].profile, 1u);
 }
 
+TEST_F(named_tasks, stages_may_be_gangs) {
+  troupe::session_options waiting;
+  waiting.jobs.sync_timeout = std::chrono::seconds{30};
+  troupe::session session{runner_, waiting};
+  job j{"gang"};
+  j.stage("alone").run(task<"test.constant", constant>);
+  j.stage("together").run(task<"test.constant", constant>).tasks(3).barrier();
+  session.run(j);
+  const auto& stages = runner_->jobs.back()->stages;
+  EXPECT_FALSE(stages[0].barrier);
+  EXPECT_EQ(stages[0].sync_timeout, troupe::never);
+  EXPECT_TRUE(stages[1].barrier);
+  EXPECT_EQ(stages[1].sync_timeout, std::chrono::seconds{30});
+}
+
 TEST_F(named_tasks, are_found_by_their_name) {
   const auto index = troupe::function_table::instance().find_key("test.scaled");
   ASSERT_TRUE(index);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <troupe/runtime/config/job_file.hpp>
+#include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/execution/command_arguments.hpp>
 
 namespace troupe::testing {
@@ -413,6 +414,37 @@ TEST(job_file, stages_may_have_time_outs) {
   EXPECT_THAT(message_of(job_of("name: x\nstages: {a: {run: [true], timeout: 0}}\n")), HasSubstr("from 1ms"));
   EXPECT_THAT(message_of(job_of("name: x\nstages: {a: {run: [true], timeout: 5}}\n")),
               HasSubstr("x.yaml:2: stage a: timeout = 5: must be a time such as 500ms, 10s or 5min"));
+}
+
+TEST(job_file, stages_may_be_gangs) {
+  const std::string text =
+      "name: x\nstages:\n  a: {run: [true], barrier: true, sync-timeout: 30s}\n"
+      "  b: {run: [true], barrier: true}\n  c: {run: [true]}\n  d: {run: [true], barrier: false}\n";
+  const auto of_conf = settings_of("troupe.barrier.sync-timeout: 5s");
+  ASSERT_TRUE(of_conf) << of_conf.error().message;
+  job_defaults defaults;
+  defaults.sync_timeout = of_conf->get(keys::barrier_sync_timeout);
+  const auto parsed = parse_yaml(text, "x.yaml");
+  const auto job = read_job(*parsed, "/jobs", defaults, reads());
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_TRUE(validate(*job)) << validate(*job).error().message;
+  EXPECT_TRUE(job->stages[0].barrier);
+  EXPECT_EQ(job->stages[0].sync_timeout, std::chrono::seconds{30});
+  EXPECT_TRUE(job->stages[1].barrier);
+  EXPECT_EQ(job->stages[1].sync_timeout, std::chrono::seconds{5});
+  EXPECT_FALSE(job->stages[2].barrier);
+  EXPECT_EQ(job->stages[2].sync_timeout, never) << "nobody waits";
+  EXPECT_FALSE(job->stages[3].barrier);
+  EXPECT_EQ(settings_of("{}")->get(keys::barrier_sync_timeout), std::chrono::hours{365 * 24}) << "as Spark has it";
+}
+
+TEST(job_file, says_what_is_wrong_with_a_gang) {
+  EXPECT_EQ(
+      fault_of_stages("  a: {run: [true], sync-timeout: 30s}\n"),
+      "x.yaml:3: stage a: sync-timeout is for barrier stages, whose tasks wait for each other: add barrier: true");
+  EXPECT_EQ(fault_of_stages("  a:\n    run: [true]\n    barrier: yes\n"),
+            "x.yaml:5: stage a: barrier must be true or false");
+  EXPECT_THAT(fault_of_stages("  a: {run: [true], barrier: true, sync-timeout: 0}\n"), HasSubstr("from 1ms"));
 }
 
 TEST(job_file, may_name_the_pool_of_the_job) {

@@ -70,8 +70,8 @@ TEST(command_environment, tells_the_task_what_it_is_and_has) {
       {{"gpu", {{"GPU-1", 0, share::whole(1)}, {"GPU-2", 1, share::whole(1)}}}, {"my-fpga.x", {{"f0", -1, {}}}}},
       {{"memory", share::whole(std::int64_t{1} << 30)}, {"gpu-memory", share::whole(5)}}};
   const auto e = make_command_environment(base, {{"B", "stage"}, {"TROUPE_STAGE", "faked"}},
-                                          {5, "align", 7, 2, "/attempts/1.7.2", "/attempts/1.7.2"}, resources, true,
-                                          {"/i"}, {"/o1", "/o2"});
+                                          {5, "align", 7, 2, 9, nullptr, "/attempts/1.7.2", "/attempts/1.7.2"},
+                                          resources, true, {"/i"}, {"/o1", "/o2"});
   EXPECT_EQ(value_in(e, "A"), "executor");
   EXPECT_EQ(value_in(e, "B"), "stage");
   EXPECT_EQ(value_in(e, "OLDPWD"), "<unset>");
@@ -79,6 +79,8 @@ TEST(command_environment, tells_the_task_what_it_is_and_has) {
   EXPECT_EQ(value_in(e, "TROUPE_JOB"), "5");
   EXPECT_EQ(value_in(e, "TROUPE_STAGE"), "align");
   EXPECT_EQ(value_in(e, "TROUPE_PARTITION"), "7");
+  EXPECT_EQ(value_in(e, "TROUPE_TASKS"), "9");
+  EXPECT_EQ(value_in(e, "TROUPE_GANG"), "<unset>") << "it is of no gang";
   EXPECT_EQ(value_in(e, "TROUPE_ATTEMPT_NUMBER"), "2");
   EXPECT_EQ(value_in(e, "TROUPE_ATTEMPT"), "/attempts/1.7.2");
   EXPECT_EQ(value_in(e, "TROUPE_CPUS"), "2");
@@ -99,6 +101,18 @@ TEST(command_environment, a_task_without_gpu_sees_none_where_there_are_some) {
   EXPECT_EQ(value_in(with, "CUDA_VISIBLE_DEVICES"), "");
   const auto without = make_command_environment(base, {}, {}, {}, false, {}, {});
   EXPECT_EQ(value_in(without, "CUDA_VISIBLE_DEVICES"), "0,1");
+}
+
+TEST(command_environment, a_task_of_a_gang_finds_the_others) {
+  packed_column gang;
+  for (const auto* address : {"alpha:4242", "beta", "alpha:4243"}) gang.push_back(address);
+  command_identity identity;
+  identity.gang = &gang;
+  EXPECT_EQ(value_in(make_command_environment({}, {}, identity, {}, false, {}, {}), "TROUPE_GANG"),
+            "alpha:4242,beta,alpha:4243");
+  for (int i = 0; i < 10'000; ++i) gang.push_back("alpha:4242");
+  EXPECT_EQ(value_in(make_command_environment({}, {}, identity, {}, false, {}, {}), "TROUPE_GANG"), "<unset>")
+      << "the system cannot take it";
 }
 
 TEST(command_environment, lists_that_the_system_cannot_take_are_left_out) {

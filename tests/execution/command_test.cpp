@@ -102,6 +102,23 @@ TEST_F(command_test, starts_in_its_own_directory_and_session_with_its_variables)
   EXPECT_TRUE(stat.ends_with(" " + shell + " " + shell)) << "group and session are its own: " << stat << ", " << shell;
 }
 
+TEST_F(command_test, runs_as_a_task_of_its_gang) {
+  start(command_options());
+  runner->open_lease(grant(1));
+  stage_install s;
+  s.stage = {1};
+  s.tasks = 2;
+  s.program = std::make_shared<const std::variant<native_program, command_program>>(
+      command_program{{"sh", "-c", "echo $TROUPE_PARTITION of $TROUPE_TASKS: $TROUPE_GANG"}, {}, "/", outputs});
+  packed_column gang;
+  for (const auto* address : {"alpha:1", "beta:2"}) gang.push_back(address);
+  s.gang = std::make_shared<const packed_column>(gang);
+  runner->install(s);
+  runner->run(one({}, 1));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  EXPECT_EQ(content_of(attempts + "/1.1.0/stdout"), "1 of 2: alpha:1,beta:2\n");
+}
+
 TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
   sigset_t all, before;
   sigfillset(&all);

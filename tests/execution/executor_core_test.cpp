@@ -189,6 +189,14 @@ TEST_F(executor_core_test, passes_on_that_an_open_lease_is_recalled) {
   EXPECT_TRUE(is<effects::close_lease>(revoke(1)));
 }
 
+TEST_F(executor_core_test, passes_on_that_tasks_of_a_gang_go_on_where_their_stage_is_known) {
+  install(5, native("abc"));
+  auto o = next();
+  o.barriers = {{stage_id{6}, 0, 0, {0}, nullptr, ""}, {stage_id{5}, 1, 2, {0, 3}, nullptr, "why"}};
+  o.stop = true;
+  EXPECT_EQ(apply(o), (effects::execution_list{effects::release_barrier{o.barriers[1]}, effects::stop_executor{}}));
+}
+
 TEST_F(executor_core_test, more_ends_than_attempts_are_a_defect) {
   grant(half_a_gpu(1));
   install(5, native("abc"));

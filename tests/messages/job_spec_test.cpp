@@ -71,6 +71,9 @@ TEST(job_validation, names_the_stage_and_the_fault) {
        [](job_spec& j) { j.stages[1].profile = 2; }},
       {"stage 2 (" + std::string(64, 'n') + "...) has a name of 1025 bytes, at most 1024 are allowed",
        [](job_spec& j) { j.stages[2].name.assign(1025, 'n'); }},
+      {"stage 0 (map) has a sync-timeout and is no barrier stage: only the tasks of a barrier stage wait for each "
+       "other",
+       [](job_spec& j) { j.stages[0].sync_timeout = std::chrono::seconds{1}; }},
       {"stage 0 (map) has 2 task arguments for 3 tasks; give one for each task or none at all",
        [](job_spec& j) { j.stages[0].arguments = std::make_shared<const packed_column>(column_of(2)); }},
       {"stage 0 (map) has an argument column whose ends do not fit its data",
