@@ -4,6 +4,7 @@
 
 #include <troupe/actors/resource_profile_manager.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/resources/exact_rules.hpp>
 #include <troupe/runtime/resources/quote.hpp>
 
 namespace troupe::detail {
@@ -140,11 +141,13 @@ void driver_state::submit(driver_pointer self, pending_submission request) {
   if (stopping) return refuse(make_error(ec::refused, "the session is ending"));
   if (!request.submission->job) return refuse(make_error(ec::invalid_argument, "the submission has no job"));
   if (auto valid = validate(*request.submission->job); !valid) return refuse(valid.error());
+  const auto& job = *request.submission->job;
+  if (std::any_of(job.stages.begin(), job.stages.end(), [](const stage_spec& s) { return s.barrier; }))
+    if (auto ok = exact::check_barrier_supported(config.rules); !ok) return refuse(ok.error());
   if (!profiles) {
     waiting.push_back(std::move(request));
     return;
   }
-  const auto& job = *request.submission->job;
   register_profiles wanted;
   if (config.rules.is_exact()) wanted.submitter = to_string(request.client.node());
   for (const auto& stage : job.stages)

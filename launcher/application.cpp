@@ -159,6 +159,8 @@ result<driver_config> application::impl::configure_driver() const {
       static_cast<std::uint32_t>(s.get(keys::exclude_on_failure_max_failed_executors_per_node));
   exclusion.timeout = s.get(keys::exclude_on_failure_timeout);
   d.scheduler.unschedulable_timeout = s.get(keys::exclude_on_failure_unschedulable_timeout);
+  d.scheduler.slot_check_interval = s.get(keys::barrier_slot_check_interval);
+  d.scheduler.max_slot_check_failures = static_cast<std::uint32_t>(s.get(keys::barrier_max_slot_check_failures));
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
   d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
   d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));

@@ -43,6 +43,8 @@ inline constexpr pattern_key<std::string> executor_resource_vendor{"troupe.execu
 inline constexpr share_key task_cpus{"troupe.task.cpus"};
 inline constexpr time_key stage_timeout{"troupe.stage.timeout"};
 inline constexpr time_key task_timeout{"troupe.task.timeout"};
+inline constexpr count_key barrier_max_slot_check_failures{"troupe.barrier.max-slot-check-failures"};
+inline constexpr time_key barrier_slot_check_interval{"troupe.barrier.slot-check-interval"};
 inline constexpr time_key barrier_sync_timeout{"troupe.barrier.sync-timeout"};
 inline constexpr memory_key task_memory{"troupe.task.memory"};
 inline constexpr memory_key task_memory_ceiling{"troupe.task.memory-ceiling"};

@@ -70,6 +70,10 @@ constexpr setting_schema family(pattern_key<std::string> k, setting_type type, s
 constexpr setting_schema entries[] = {
     text(keys::app_name, "troupe", driver,
          "Name of the session that a driver or a cluster file starts: other commands show it and find it by it."),
+    count(keys::barrier_max_slot_check_failures, "40", 0, 1'000'000, driver,
+          "Under troupe.scheduler.profile-matching = exact: how often a job with a barrier stage that needs more slots "
+          "than there are is looked at again before it fails."),
+    time(keys::barrier_slot_check_interval, "15s", ns_per_ms, driver, "The time between two such looks."),
     time_or_never(
         keys::barrier_sync_timeout, "365d", ns_per_ms, client,
         "How long tasks of a barrier stage wait for the last of them, from the first that waits on, unless the "

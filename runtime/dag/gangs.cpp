@@ -171,17 +171,20 @@ bool dag_scheduler::passes_slot_check(job_run& job, time_point now, effects::lis
   return false;
 }
 
-/// Why it does not start; "" where no executor fits it at all.
+/// Why it does not start; "" where no executor fits it at all, nor can be had.
 std::string dag_scheduler::gang_waits_for(const task_lane& lane) const {
   const auto& stage = *lane.stage;
   const auto size = stage.tasks.size();
   const bool gathers = gathering_ && gathering_->stage == stage.id;
   const auto fits =
       std::find_if(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return pool_.slots_of(d) > 0; });
-  if (fits == lane.demands.end()) return {};
+  auto text = "its " + std::to_string(size) + " tasks start together, and ";
+  if (fits == lane.demands.end()) {
+    const auto d = lane.demands.front();
+    return most_slots(d) > 0 ? text + "no executor is there for them yet" + lack_of(d) : std::string{};
+  }
   const auto d = gathers ? gathering_->demand : *fits;
   const auto slots = pool_.slots_of(d);
-  auto text = "its " + std::to_string(size) + " tasks start together, and ";
   if (slots < size)
     return text + "the executors that fit have " + std::to_string(slots) + (slots == 1 ? " slot" : " slots") +
            " in all" + lack_of(d);

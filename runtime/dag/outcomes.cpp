@@ -215,8 +215,14 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   if (job.finished()) return;
   // A stage whose output nobody needs any more cannot fail its job.
   blame = blame && stage.state != stage_state::complete;
-  if (stage.spec->barrier) {
-    if (status == task_status::failed) accuse(stage, lease, p, message, now, out);
+  const bool gang = stage.spec->barrier; // is tried again, and gets more memory, as a whole
+  if (blame && !gang && cause == failure_cause::memory_limit && escalate(stage, p, lease, attempt, now, out)) {
+    stage.tasks.requeue(p, attempt, false);
+    ++stage.failures;
+    return;
+  }
+  if (status == task_status::failed) accuse(stage, lease, p, message, now, out);
+  if (gang) {
     const auto tail = detail && !detail->stderr_tail.empty()
                           ? "\nlast lines of its standard error:\n" + detail->stderr_tail
                           : std::string{};
@@ -225,12 +231,6 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
                     cause == failure_cause::memory_limit, now, out);
     return;
   }
-  if (blame && cause == failure_cause::memory_limit && escalate(stage, p, lease, attempt, now, out)) {
-    stage.tasks.requeue(p, attempt, false);
-    ++stage.failures;
-    return;
-  }
-  if (status == task_status::failed) accuse(stage, lease, p, message, now, out);
   const auto failures = stage.tasks.requeue(p, attempt, blame);
   if (blame || status == task_status::fetch_failed) ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);

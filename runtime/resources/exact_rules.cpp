@@ -47,6 +47,14 @@ result<void> check_supported(const resource_profile& written, const profile_rule
                  (local ? " on another master" : "") + ", or set the matrix to all");
 }
 
+result<void> check_barrier_supported(const profile_rules& rules) {
+  if (rules.support != support_matrix::spark || !rules.is_dynamic()) return {};
+  return refused(
+      "[SPARK-24942]: a barrier stage needs all its executors at once, and so is not run where their number "
+      "changes (troupe.scheduler.support-matrix = spark): set troupe.dynamic-allocation.enabled to false, or "
+      "the matrix to all");
+}
+
 result<void> check_fractions(const resource_profile& written) {
   if (written.is_task_only()) return {};
   for (const auto& [name, amount] : written.task) {

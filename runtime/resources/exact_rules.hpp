@@ -18,6 +18,9 @@ namespace troupe::exact {
 /// profile is always supported. ec::invalid_profile with Spark's words and what to change.
 result<void> check_supported(const resource_profile& written, const profile_rules& rules);
 
+/// Whether jobs may have barrier stages at all there (the same setting; spec BA-2). ec::invalid_profile likewise.
+result<void> check_barrier_supported(const profile_rules& rules);
+
 /// In a full profile the custom amounts of a task are at most one half, or whole (DM-10); task-only ones may lie
 /// between one half and one (DM-11). The rules of `validate` come before. Task cpus are exempt (DM-13).
 result<void> check_fractions(const resource_profile& written);
