@@ -94,6 +94,8 @@ void allocator_state::dispatch(allocator_pointer self, effects::allocation_list&
       log->warn("launch-failed request={} shape={} {}", f->status.request.value, f->status.shape.value,
                 f->status.detail);
       failures.statuses.push_back(std::move(f->status));
+    } else if (auto* s = std::get_if<effects::report_shapes>(&effect)) {
+      tell(self, config.scheduler, box(allocation_report{std::move(s->shapes)}));
     } else if (auto* r = std::get_if<effects::announce_request>(&effect)) {
       log->info("executor-requested request={} shape={}", r->request.value, r->shape.shape.value);
       facts.records.push_back(

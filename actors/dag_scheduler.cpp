@@ -319,6 +319,10 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         if (!s.admitted->passes(self)) return;
         for (const auto& status : report->statuses) s.core->on_launch_failed(status.shape, status.detail);
       },
+      [self](const boxed<allocation_report>& report) {
+        auto& s = state_of(self);
+        if (s.admitted->passes(self)) s.core->on_allocation(report->shapes);
+      },
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return;
@@ -335,6 +339,14 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         auto& s = state_of(self);
         if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         return box(s.status(*query, now_of(self)));
+      },
+      [self](const boxed<explain_query>& query) -> caf::result<boxed<job_explanation>> {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
+        auto found = s.core->explain(query->job, now_of(self));
+        if (!found)
+          return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(query->job.value)));
+        return box(std::move(*found));
       },
       [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
         auto& s = state_of(self);

@@ -159,6 +159,11 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
                 [promise](const caf::error& why) mutable { promise.deliver(why); });
         return promise;
       },
+      [self](const boxed<explain_query>& query) -> caf::result<boxed<job_explanation>> {
+        auto& s = state_of(self);
+        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        return ask_scheduler<job_explanation>(self, query);
+      },
       [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return to_caf_error(stranger());

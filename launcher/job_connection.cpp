@@ -199,6 +199,12 @@ void job_connection::lose(const error& why) {
   changed_.notify_all();
 }
 
+result<job_explanation> job_connection::explain(job_id job) {
+  auto answer = call<job_explanation>(options_.request_timeout, box(explain_query{job}));
+  if (!answer) return answer.error();
+  return **answer;
+}
+
 result<cluster_status> job_connection::status() {
   auto answer = call<cluster_status>(options_.request_timeout, box(status_query{}));
   if (!answer) return answer.error();

@@ -52,6 +52,8 @@ public:
   /// connection for longer than its session lives.
   void close();
 
+  /// Why a job and its stages wait. ec::not_found: there is no such job.
+  result<job_explanation> explain(job_id job);
   /// Executors and jobs as the driver sees them.
   result<cluster_status> status();
   /// Ends the session of the driver.

@@ -14,7 +14,7 @@
 #include <caf/atom.hpp>
 #endif
 
-#include <troupe/runtime/config/spelling.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 

@@ -84,6 +84,28 @@ static void read(const pb::LaunchReport& in, launch_report& out, const place& at
   read_list(in.statuses(), out.statuses, at, "statuses");
 }
 
+static void write(const shape_status& in, pb::ShapeStatus& out, const place&) {
+  out.set_shape(in.shape.value);
+  out.set_starting(in.starting);
+  out.set_missing(in.missing);
+  out.set_why(static_cast<std::uint32_t>(in.why));
+}
+
+static void read(const pb::ShapeStatus& in, shape_status& out, const place& at) {
+  out.shape.value = in.shape();
+  out.starting = in.starting();
+  out.missing = in.missing();
+  out.why = at.enumerator("why", in.why(), allocation_obstacle::room);
+}
+
+static void write(const allocation_report& in, pb::AllocationReport& out, const place& at) {
+  write_list(in.shapes, *out.mutable_shapes(), at, "shapes");
+}
+
+static void read(const pb::AllocationReport& in, allocation_report& out, const place& at) {
+  read_list(in.shapes(), out.shapes, at, "shapes");
+}
+
 static void write(const feasibility_query& in, pb::FeasibilityQuery& out, const place& at) {
   write_list(in.shapes, *out.mutable_shapes(), at, "shapes");
 }
@@ -154,6 +176,7 @@ static void read(const pb::ExitAnswer& in, exit_answer& out, const place& at) {
 
 TROUPE_WIRE_FORM(load_report, LoadReport)
 TROUPE_WIRE_FORM(launch_report, LaunchReport)
+TROUPE_WIRE_FORM(allocation_report, AllocationReport)
 TROUPE_WIRE_FORM(feasibility_query, FeasibilityQuery)
 TROUPE_WIRE_FORM(feasibility_answer, FeasibilityAnswer)
 TROUPE_WIRE_FORM(release_request, ReleaseRequest)

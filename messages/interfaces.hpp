@@ -102,12 +102,16 @@ using dag_scheduler_actor = handle<
     boxed<release_answer>(boxed<release_request>),
     /// Requested executors that will not register. Totals; may be repeated. Allocator.
     void(boxed<launch_report>),
+    /// What has become of the last load; replaces what was said before. Allocator.
+    void(boxed<allocation_report>),
     /// Facts of the allocator, passed on to the driver. Allocator.
     void(boxed<event_batch>),
     /// Results of an ended job that stayed on executors may go. Driver, for the submitter.
     void(boxed<release_results>),
     /// Executors and jobs as they stand. Driver, for a client.
     boxed<cluster_status>(boxed<status_query>),
+    /// Why a job and its stages wait. Driver, for a client.
+    boxed<job_explanation>(boxed<explain_query>),
     /// Which attempts of a job were accepted, and where they ran. Driver, for a client.
     boxed<placement_answer>(boxed<placement_query>),
     /// Cancel all jobs, take no new ones. Answered when every job has ended. Driver.
@@ -140,6 +144,8 @@ using driver_actor = handle<
     void(boxed<release_results>),
     /// Executors and jobs as they stand. Client.
     boxed<cluster_status>(boxed<status_query>),
+    /// Why a job and its stages wait. Client.
+    boxed<job_explanation>(boxed<explain_query>),
     /// Where the attempts of a job ran. Client.
     boxed<placement_answer>(boxed<placement_query>),
     /// A peer leaves on purpose. Executor.

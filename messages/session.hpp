@@ -13,6 +13,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/explanation.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -188,6 +189,11 @@ struct launch_report {
   std::vector<launch_status> statuses;
   bool operator==(const launch_report&) const = default;
 };
+/// Allocator -> dag scheduler: what has become of the last load, when that has changed. All shapes with demand.
+struct allocation_report {
+  std::vector<shape_status> shapes;
+  bool operator==(const allocation_report&) const = default;
+};
 
 /// Driver -> allocator: how did the executor of this request end? It is out of reach.
 struct exit_query {
@@ -234,6 +240,12 @@ struct placement_query {
 struct placement_answer {
   std::vector<task_placement> placements; ///< stage by stage, ascending partitions
   bool operator==(const placement_answer&) const = default;
+};
+
+/// Why a job and its stages wait. Client -> driver; answered with a `job_explanation`.
+struct explain_query {
+  job_id job;
+  bool operator==(const explain_query&) const = default;
 };
 
 /// Client -> driver: events from number `from` on, at most `credit` of them until the next one (a window, so that a

@@ -72,5 +72,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_stage>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_group>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancelled_jobs>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::barrier_arrival>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::allocation_report>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::explain_query>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::job_explanation>) )
 
 CAF_END_TYPE_ID_BLOCK(troupe)

@@ -37,6 +37,8 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json);
 int cluster_status(const cluster_flags& flags);
 int cluster_down(const cluster_flags& flags);
 int jobs(const cluster_flags& flags);
+/// `stage`: its number within the job; "": all of them.
+int explain(const cluster_flags& flags, const std::string& job, const std::string& stage);
 
 /// Either a job, or one stage of it, or a group.
 struct cancel_flags {

@@ -187,6 +187,17 @@ int main(int argc, char** argv) {
   add_cluster(*jobs_app, cluster);
   jobs_app->callback([&] { chosen = [&] { return jobs(cluster); }; });
 
+  std::string job_number;
+  std::string stage_number;
+  auto* explain_app = command(app, "explain", "Say why a job waits: what fits, who is busy, what would help",
+                              "  troupe explain 3\n"
+                              "  troupe explain 3 1\n"
+                              "  troupe explain 3 --json");
+  explain_app->add_option("job", job_number, "Its number, as `troupe jobs` prints it")->required();
+  explain_app->add_option("stage", stage_number, "Only this stage of it, by its number there: the first one has 0");
+  add_cluster(*explain_app, cluster);
+  explain_app->callback([&] { chosen = [&] { return explain(cluster, job_number, stage_number); }; });
+
   cancel_flags ends;
   auto* cancel_app = command(app, "cancel", "End a job, one stage of it (the job then fails), or the jobs of a group",
                              "  troupe cancel 3\n"

@@ -80,6 +80,26 @@ struct launch_status {
   bool operator==(const launch_status&) const = default;
 };
 
+/// Why executors that are wanted were not asked for. Numbers are wire format.
+enum class allocation_obstacle : std::uint8_t {
+  none = 0,
+  only_fixed = 1,  ///< the cluster file lists all that there ever are
+  not_dynamic = 2, ///< there is one that fits, and more are started by nobody (troupe.dynamic-allocation.enabled)
+  pause = 3,       ///< the last ones failed: they are asked for again in a moment
+  limit = 4,       ///< troupe.dynamic-allocation.max-executors
+  room = 5,        ///< there is no room; what is idle makes way
+};
+
+/// What has become of the demand of one shape.
+struct shape_status {
+  shape_id shape;
+  std::uint32_t starting = 0; ///< executors that were asked for and are not there yet
+  std::uint32_t missing = 0;  ///< that are wanted and were not asked for
+  allocation_obstacle why = allocation_obstacle::none;
+
+  auto operator<=>(const shape_status&) const = default;
+};
+
 /// Can an executor of this shape ever exist here?
 struct feasibility {
   bool feasible = true;

@@ -196,14 +196,21 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
   read_present(report, out);
   auto reclaimable = read_idle(report, now, out);
   bool way_is_made = false;
+  std::vector<shape_status> statuses;
   for (const auto& load : report.loads) {
-    if (options_.only_fixed) break;
     const auto found = shapes_.find(load.shape);
-    if (found == shapes_.end() || now < found->second.not_before) continue;
-    auto& shape = found->second;
-    if (!options_.dynamic && !load.satisfied_by_none) continue;
+    if (found == shapes_.end()) continue;
     const auto starting = count(load.shape, request_state::starting);
     const auto missing = load.executors_wanted > starting ? load.executors_wanted - starting : 0;
+    auto& status = statuses.emplace_back(shape_status{load.shape, starting, missing, allocation_obstacle::none});
+    if (options_.only_fixed)
+      status.why = allocation_obstacle::only_fixed;
+    else if (now < found->second.not_before)
+      status.why = allocation_obstacle::pause;
+    else if (!options_.dynamic && !load.satisfied_by_none)
+      status.why = allocation_obstacle::not_dynamic;
+    if (status.why != allocation_obstacle::none) continue;
+    auto& shape = found->second;
     const auto allowed = options_.max_executors > live() ? options_.max_executors - live() : 0;
     const auto n = std::min({missing, allowed, missing > 0 ? room(shape.shape) : 0});
     if (n > 0) {
@@ -211,8 +218,15 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
       out.push_back(effects::converge{wanted()});
     }
     const auto short_of = missing - n;
+    status.starting += n;
+    status.missing = short_of;
+    if (short_of > 0) status.why = allowed < missing ? allocation_obstacle::limit : allocation_obstacle::room;
     if (short_of > 0) make_way(load, short_of, missing > allowed ? missing - allowed : 0, reclaimable, now, way, out);
     way_is_made = way_is_made || (load.satisfied_by_none && short_of > 0);
+  }
+  if (statuses != told_) {
+    told_ = statuses;
+    out.push_back(effects::report_shapes{std::move(statuses)});
   }
   // What a fixed executor left must not go back to it while it is too little for whom it left: they would take turns
   // for ever. It comes back when that demand is satisfied or gone.

@@ -37,13 +37,18 @@ struct report_launch_failure {
   launch_status status;
   bool operator==(const report_launch_failure&) const = default;
 };
+/// Tell the dag scheduler what has become of its demand: all of it, where that is not what it was told last.
+struct report_shapes {
+  std::vector<shape_status> shapes;
+  bool operator==(const report_shapes&) const = default;
+};
 /// Add to the history that an executor was asked for.
 struct announce_request {
   request_id request;
   executor_shape shape;
   bool operator==(const announce_request&) const = default;
 };
-using any_allocation = std::variant<converge, ask_release, report_launch_failure, announce_request>;
+using any_allocation = std::variant<converge, ask_release, report_launch_failure, announce_request, report_shapes>;
 using allocation_list = std::vector<any_allocation>;
 } // namespace effects
 
@@ -127,6 +132,7 @@ private:
     time_point since{};
   };
   std::map<executor_id, asked_release> asked_; ///< release requests without an answer
+  std::vector<shape_status> told_;             ///< to the dag scheduler
   std::uint64_t next_request_ = 1;
   std::uint64_t last_report_ = 0;
 };

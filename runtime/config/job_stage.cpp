@@ -10,9 +10,9 @@
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
-#include <troupe/runtime/config/spelling.hpp>
 #include <troupe/runtime/resources/amount.hpp>
 #include <troupe/runtime/scheduling/located_tasks.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 namespace {

@@ -1,7 +1,7 @@
 #include <troupe/runtime/config/node_file.hpp>
 
 #include <troupe/runtime/config/settings.hpp>
-#include <troupe/runtime/config/spelling.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 

@@ -7,7 +7,7 @@
 #include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
-#include <troupe/runtime/config/spelling.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 namespace {

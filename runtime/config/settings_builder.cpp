@@ -5,7 +5,7 @@
 #include <troupe/runtime/config/amount_text.hpp>
 #include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
-#include <troupe/runtime/config/spelling.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 namespace {

@@ -116,6 +116,7 @@ void dag_scheduler::on_results_released(job_id id, time_point now, effects::list
 
 void dag_scheduler::on_allocator_added(time_point now, effects::list& out) {
   announced_shapes_.clear();
+  allocation_.clear();
   answers_.clear();
   asked_.clear();
   for (const auto id : held_)

@@ -22,6 +22,7 @@
 #include <troupe/runtime/scheduling/effects.hpp>
 #include <troupe/runtime/scheduling/exclusion_book.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/runtime/scheduling/explanation.hpp>
 #include <troupe/runtime/scheduling/suspect_book.hpp>
 #include <troupe/runtime/time.hpp>
 
@@ -120,11 +121,15 @@ public:
   void on_feasibility(shape_id shape, const feasibility& answer, time_point now, effects::list& out);
   /// What became of requested executors that will not register; kept for explanations.
   void on_launch_failed(shape_id shape, const std::string& detail);
+  /// What has become of the load that was reported last; kept for explanations.
+  void on_allocation(const std::vector<shape_status>& shapes);
   /// Time-outs and load reports. Call it a few times a second.
   void on_tick(time_point now, effects::list& out);
 
   std::optional<job_progress> progress(job_id job, time_point now) const;
   std::vector<job_progress> all_progress(time_point now) const;
+  /// Why it waits, stage by stage; nothing for an unknown job.
+  std::optional<job_explanation> explain(job_id job, time_point now) const;
   /// Accepted attempts of a job that runs or is retained.
   std::optional<std::vector<task_placement>> placements(job_id job) const;
   struct executor_view {
@@ -187,9 +192,17 @@ private:
   std::string waiting_for(const job_run& job) const;
   std::string waiting_for(const stage_run& stage) const;
   std::string waiting_for(const task_lane& lane) const;
+  std::vector<std::pair<std::string, std::string>> misspelt(demand_index d) const;
   std::string lack_of(demand_index d) const;
   std::string kept_executors(demand_index d) const;
   std::optional<std::string> fault_of_tasks() const;
+
+  // explain.cpp: the same in all detail
+  explained_stage explain(const job_run& job, const stage_run& stage, time_point now) const;
+  explained_task_set explain(const task_lane& lane, time_point now) const;
+  explained_choice explain(const task_lane& lane, demand_index d, time_point now) const;
+  std::string allocation_of(shape_id shape) const;
+  std::string edit_for(const task_lane& lane, demand_index d) const;
 
   // outcomes.cpp: what executors say
   void on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,
@@ -222,6 +235,7 @@ private:
 
   // placement.cpp: leases and batches
   void schedule(time_point now, effects::list& out);
+  void grant_all(time_point now, effects::list& out);
   void fill(lease_record& lease, std::uint32_t cap, time_point now);
   void hand_over(lease_record& lease, task_lane& lane, task_batch&& batch, time_point now);
   void refill(lease_record& lease, time_point now, effects::list& out);
@@ -358,6 +372,7 @@ private:
   std::map<shape_id, resource_profile> shapes_;
   std::set<shape_id> announced_shapes_;
   std::map<shape_id, std::string> launch_failures_;
+  std::map<shape_id, shape_status> allocation_; ///< as the allocator said last
   /// Executors whose slots are kept for a demand of better rank, and how many slots it will find there.
   struct claim {
     std::map<executor_index, std::uint64_t> slots;

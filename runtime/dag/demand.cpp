@@ -131,6 +131,11 @@ void dag_scheduler::on_feasibility(shape_id shape, const feasibility& answer, ti
   schedule(now, out);
 }
 
+void dag_scheduler::on_allocation(const std::vector<shape_status>& shapes) {
+  allocation_.clear();
+  for (const auto& s : shapes) allocation_.emplace(s.shape, s);
+}
+
 void dag_scheduler::on_launch_failed(shape_id shape, const std::string& detail) { launch_failures_[shape] = detail; }
 
 /// Nothing has satisfied it for too long. Where an executor can be had, one waits for room; unless those that were

@@ -354,6 +354,21 @@ bool dag_scheduler::grant(task_lane& lane, demand_index d, std::uint64_t most, t
   return copied || !fresh.empty();
 }
 
+/// Slots to whom they belong. Where a gang has started, what was held for it and is left over is free for others.
+void dag_scheduler::grant_all(time_point now, effects::list& out) {
+  bool again = true;
+  while (std::exchange(again, false)) {
+    const auto gathered = gathering_ ? gathering_->stage : stage_id{};
+    if (sharing_.are_fair())
+      grant_fairly(now, out);
+    else
+      grant_by_rank(now, out);
+    if (!gathered || gathering_) continue;
+    again = true;
+    gather(now);
+  }
+}
+
 void dag_scheduler::schedule(time_point now, effects::list& out) {
   look_for_near();
   gather(now);
@@ -362,10 +377,7 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
     if (auto* lease = pool_.find_lease(id)) refill(*lease, now, out);
   drop_stale_claims();
   keep_scarce(now);
-  if (sharing_.are_fair())
-    grant_fairly(now, out);
-  else
-    grant_by_rank(now, out);
+  grant_all(now, out);
   drop_stale_claims();
   watch_unsatisfied(now);
   watch_unschedulable(now, out);

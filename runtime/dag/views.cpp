@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 
@@ -154,6 +155,19 @@ std::string dag_scheduler::kept_executors(demand_index d) const {
          " (troupe.scheduler.scarce-resource-wait)" + (kept == fit ? "" : ", the others are busy");
 }
 
+/// Resources of the demand that no executor has, and what some have whose name is near.
+std::vector<std::pair<std::string, std::string>> dag_scheduler::misspelt(demand_index d) const {
+  std::set<std::string> known;
+  for (const auto& [id, e] : pool_.all())
+    for (const auto& [name, pool] : pool_[e].info.capacity.custom) known.insert(name);
+  const std::vector<std::string> names{known.begin(), known.end()};
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& [name, request] : pool_.demand_of(d).content->executor)
+    if (!is_builtin_executor_resource(name) && !known.contains(name))
+      if (auto meant = nearest_name(name, names); !meant.empty()) found.emplace_back(name, std::move(meant));
+  return found;
+}
+
 /// Its content, and what comes nearest to it.
 std::string dag_scheduler::lack_of(demand_index d) const {
   const auto& demand = pool_.demand_of(d);
@@ -164,6 +178,7 @@ std::string dag_scheduler::lack_of(demand_index d) const {
     const char* comma = ", ";
     for (const auto& lack : nearest->lacks) text += std::exchange(comma, " and ") + to_string(lack);
     if (!nearest->other.empty()) text += comma + nearest->other;
+    for (const auto& [wrong, meant] : misspelt(d)) text += "; nobody has " + wrong + ": did you mean " + meant + "?";
   } else {
     text += "; there is no executor yet";
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <troupe/runtime/resources/quote.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 namespace {
@@ -326,6 +327,13 @@ feasibility carving::check(const resource_profile& shape) const {
     sentence += (sentence.empty() ? "" : "; ") + std::string{"no host has "} + want_text(w);
     if (w.resource == resource_names::memory) sentence += memory_parts(shape);
     sentence += ": the largest of " + hosts + " has " + number_text(w, largest);
+    if (largest == 0 && !other_kind) {
+      std::vector<std::string> known;
+      for (const auto& host : hosts_)
+        for (const auto& [name, pool] : host.custom) known.push_back(name);
+      if (const auto meant = nearest_name(w.resource, known); !meant.empty())
+        sentence += "; did you mean " + meant + "?";
+    }
     if (largest == 0 && other_kind)
       sentence += w.counted ? "; they have a number of it, not a size" : "; they have a size of it, not a number";
   }

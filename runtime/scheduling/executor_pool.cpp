@@ -81,15 +81,29 @@ bool executor_pool::was_started_for(const executor_record& e, const demand& d) c
   return e.info.shape ? e.info.shape == d.shape : capacity_of(e.info.profile) == capacity_of(*d.content);
 }
 
-bool executor_pool::can_serve(const executor_record& e, const demand& d) const {
-  if (!d.build_id.empty() && (!e.info.native || e.info.build_id != d.build_id)) return false;
-  if (!was_started_for(e, d)) return false;
-  return troupe::satisfies(e.info.capacity, *d.content);
+/// Why it would get none even if it were empty and nothing had happened.
+hindrance executor_pool::unfit(const executor_record& e, demand_index number) const {
+  const auto& d = demands_[number].what;
+  if (e.status != executor_record::state::active) return hindrance::draining;
+  if (e.barred.contains(number)) return hindrance::barred;
+  if (!d.build_id.empty() && (!e.info.native || e.info.build_id != d.build_id)) return hindrance::other_program;
+  if (!was_started_for(e, d)) return hindrance::other_profile;
+  return troupe::satisfies(e.info.capacity, *d.content) ? hindrance::none : hindrance::lacks;
 }
 
-/// It satisfies the demand, unless it is excluded.
-bool executor_pool::fits(const executor_record& e, demand_index d) const {
-  return e.status == executor_record::state::active && !e.barred.contains(d) && can_serve(e, demands_[d].what);
+/// Why it gets none although it fits and may have a slot.
+hindrance executor_pool::closed(executor_index executor, demand_index d) const {
+  const auto& e = *executors_[executor];
+  if (demands_[d].excluded.contains(executor)) return hindrance::excluded;
+  if (e.refused.contains(d)) return hindrance::refused;
+  if (e.reserved.value_or(d) != d) return hindrance::reserved;
+  return kept_for(executor, d).empty() ? hindrance::none : hindrance::kept;
+}
+
+hindrance executor_pool::hindrance_of(executor_index executor, demand_index d) const {
+  if (const auto h = unfit(*executors_[executor], d); h != hindrance::none) return h;
+  if (const auto h = closed(executor, d); h != hindrance::none) return h;
+  return free_on(executor, d) > 0 ? hindrance::none : hindrance::busy;
 }
 
 bool executor_pool::satisfies(executor_index executor, demand_index d) const {
@@ -155,10 +169,8 @@ std::int64_t executor_pool::slots_on(executor_index executor, demand_index d) co
 }
 
 std::int64_t executor_pool::free_on(executor_index executor, demand_index d) const {
-  const auto& e = *executors_[executor];
-  const bool is_open = demands_[d].satisfied_by.contains(executor) && !e.refused.contains(d) &&
-                       e.reserved.value_or(d) == d && kept_for(executor, d).empty();
-  return is_open ? e.book.free_slots(*demands_[d].what.content, demands_[d].what.profile) : 0;
+  if (!demands_[d].satisfied_by.contains(executor) || closed(executor, d) != hindrance::none) return 0;
+  return executors_[executor]->book.free_slots(*demands_[d].what.content, demands_[d].what.profile);
 }
 
 /// Whether it stands among those that satisfy the demand, those that are excluded, or neither.

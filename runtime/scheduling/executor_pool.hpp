@@ -19,6 +19,7 @@
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
+#include <troupe/runtime/scheduling/hindrance.hpp>
 #include <troupe/runtime/scheduling/job_pools.hpp>
 #include <troupe/runtime/scheduling/placement_policy.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -163,6 +164,8 @@ public:
   /// The resource for whose sake the executor is kept from the demand; "" where it is not.
   std::string_view kept_for(executor_index executor, demand_index d) const;
 
+  /// Why the executor gets no task of the demand now: the predicate that placement goes by.
+  hindrance hindrance_of(executor_index executor, demand_index d) const;
   /// How many present executors satisfy the demand when empty.
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
   bool satisfies(executor_index executor, demand_index d) const;
@@ -230,8 +233,9 @@ private:
   };
 
   bool was_started_for(const executor_record& e, const demand& d) const;
-  bool can_serve(const executor_record& e, const demand& d) const;
-  bool fits(const executor_record& e, demand_index d) const;
+  hindrance unfit(const executor_record& e, demand_index d) const;
+  bool fits(const executor_record& e, demand_index d) const { return unfit(e, d) == hindrance::none; }
+  hindrance closed(executor_index executor, demand_index d) const;
   std::int64_t free_on(executor_index executor, demand_index d) const;
   std::int64_t excess_of(const executor_record& e, const demand& d) const;
   std::int64_t load_of(const executor_record& e) const;

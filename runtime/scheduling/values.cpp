@@ -1,5 +1,6 @@
 // Comparison and names of the values that cross between the dag scheduler, executors and clients.
 
+#include <troupe/runtime/scheduling/hindrance.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -98,6 +99,23 @@ std::string_view to_string(stage_state state) noexcept {
   case stage_state::running: return "running";
   case stage_state::complete: return "complete";
   case stage_state::failed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(hindrance h) noexcept {
+  switch (h) {
+  case hindrance::none: return "free";
+  case hindrance::draining: return "leaving";
+  case hindrance::barred: return "of another build of the program, as it has said";
+  case hindrance::other_program: return "running another program";
+  case hindrance::other_profile: return "started for another profile";
+  case hindrance::lacks: return "too small";
+  case hindrance::excluded: return "excluded after failures";
+  case hindrance::refused: return "declining it for a moment";
+  case hindrance::reserved: return "kept free for others";
+  case hindrance::kept: return "kept for stages that ask for what it has";
+  case hindrance::busy: return "busy";
   }
   return "unknown";
 }

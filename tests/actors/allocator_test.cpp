@@ -37,6 +37,7 @@ struct kept_backend : executor_backend {
 /// Keeps what the allocator tells its scheduler, and consents as it is told.
 struct heard_by_scheduler {
   std::vector<boxed<launch_report>> failures;
+  std::vector<shape_status> shapes;
   std::vector<executor_id> asked;
   std::vector<events::executor_requested> requested;
   bool consent = true;
@@ -67,6 +68,7 @@ dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
           return box(release_answer{request->executor, heard->consent, false, "as the test says"});
         },
         [heard](const boxed<launch_report>& report) { heard->failures.push_back(report); },
+        [heard](const boxed<allocation_report>& report) { heard->shapes = report->shapes; },
         [heard](const boxed<event_batch>& facts) {
           for (const auto& record : facts->records)
             if (const auto* request = std::get_if<events::executor_requested>(&record.content))
@@ -74,6 +76,7 @@ dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
         },
         [](const boxed<release_results>&) {},
         [=](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
+        [=](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
         [=](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
         [](const boxed<stop_session>&) { return box(acknowledged{}); },
         [](tick) {},
@@ -131,6 +134,7 @@ TEST_F(allocator, starts_no_more_than_there_is_room_for) {
   backend->room = 2;
   world.say(tested, box(report(1, 5)));
   EXPECT_THAT(backend->requests(), ElementsAre(1, 2));
+  EXPECT_THAT(heard->shapes, ElementsAre(shape_status{shape.shape, 2, 3, allocation_obstacle::room}));
 }
 
 TEST_F(allocator, tells_of_launches_that_failed) {

@@ -62,9 +62,11 @@ dag_scheduler_actor spawn_scheduler(caf::actor_system& system, std::shared_ptr<h
             [](const boxed<cancel_group>&) -> caf::result<boxed<cancelled_jobs>> { return no(); },
             [](const boxed<release_request>&) -> caf::result<boxed<release_answer>> { return no(); },
             [](const boxed<launch_report>&) {},
+            [](const boxed<allocation_report>&) {},
             [](const boxed<event_batch>&) {},
             [](const boxed<release_results>&) {},
             [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
+            [](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
             [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
             [](const boxed<stop_session>&) { return box(acknowledged{}); },
             [](tick) {},
@@ -112,6 +114,7 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
         [](const boxed<cancel_group>&) -> caf::result<boxed<cancelled_jobs>> { return no(); },
         [](const boxed<release_results>&) {},
         [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
+        [](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
         [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
         [heard](const boxed<goodbye>& leaving) {
           std::lock_guard lock{heard->mutex};

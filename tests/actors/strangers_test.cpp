@@ -83,6 +83,7 @@ TEST_F(strangers, can_ask_and_order_nothing) {
   EXPECT_EQ(away.request<acknowledged>(seen, box(cancel_job{job_id{1}, ""})).error().code, ec::unauthenticated);
   EXPECT_EQ(away.request<acknowledged>(seen, box(cancel_stage{job_id{1}, 0, ""})).error().code, ec::unauthenticated);
   EXPECT_EQ(away.request<cancelled_jobs>(seen, box(cancel_group{"g", ""})).error().code, ec::unauthenticated);
+  EXPECT_EQ(away.request<job_explanation>(seen, box(explain_query{job_id{1}})).error().code, ec::unauthenticated);
   EXPECT_EQ(away.request<placement_answer>(seen, box(placement_query{job_id{1}})).error().code, ec::unauthenticated);
   EXPECT_EQ(away.request<acknowledged>(seen, box(goodbye{executor_id{1}, 1, ""})).error().code, ec::unauthenticated);
   EXPECT_EQ(away.request<acknowledged>(seen, box(stop_session{""})).error().code, ec::unauthenticated);

@@ -30,6 +30,32 @@ TEST(allocation, room_and_the_limit_bound_what_is_started) {
   EXPECT_THAT(limited.wanted(), SizeIs(3));
 }
 
+TEST(allocation, says_what_has_become_of_a_demand_when_that_changes) {
+  cluster c;
+  c.room = 2;
+  const auto told = [](cluster& of) {
+    std::vector<shape_status> last;
+    for (const auto& report : of.effects_of<effects::report_shapes>()) last = report.shapes;
+    return last;
+  };
+  c.waiting(plain, 5).load();
+  EXPECT_THAT(told(c), ElementsAre(shape_status{plain.shape, 2, 3, allocation_obstacle::room}));
+  c.load();
+  EXPECT_THAT(told(c), IsEmpty()) << "as before";
+  c.waiting(plain, 0).load();
+  EXPECT_THAT(c.effects_of<effects::report_shapes>(), SizeIs(1)) << "nothing waits any more";
+  allocation_policy::options few;
+  few.max_executors = 3;
+  cluster limited{few};
+  limited.waiting(plain, 5).load();
+  EXPECT_THAT(told(limited), ElementsAre(shape_status{plain.shape, 3, 2, allocation_obstacle::limit}));
+  allocation_policy::options rigid;
+  rigid.only_fixed = true;
+  cluster fixed{rigid};
+  fixed.waiting(plain, 1).load();
+  EXPECT_THAT(told(fixed), ElementsAre(shape_status{plain.shape, 0, 1, allocation_obstacle::only_fixed}));
+}
+
 TEST(allocation, idle_executor_is_stopped_with_consent_after_its_time) {
   cluster c;
   c.waiting(plain, 1).load();

@@ -1,6 +1,6 @@
 #include "support.hpp"
 
-#include <troupe/runtime/config/spelling.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 namespace troupe::testing {
 namespace {

@@ -178,6 +178,33 @@ TEST(gangs, hold_more_and_more_where_what_they_hold_does_not_end) {
   h.check_idle();
 }
 
+TEST(gangs, leave_what_they_held_and_do_not_need_to_others_at_once) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{}.cores(2));
+  const auto b = h.add(executor_builder{}.cores(2));
+  h.submit(job_builder{}.stage("busy", 4));
+  const auto gang = h.submit(job_builder{}.stage("gang", 3).barrier());
+  const auto next = h.submit(job_builder{}.stage("next", 3).barrier());
+  const auto plain = h.submit(job_builder{}.stage("plain", 2));
+  h.succeed_all(a);
+  EXPECT_THAT(h.attempts(a), IsEmpty());
+  h.succeed_all(b);
+  EXPECT_THAT(h.attempts_of(gang, 0), SizeIs(3));
+  EXPECT_THAT(h.attempts_of(plain, 0), IsEmpty()) << "the next gang gathers";
+  h.cancel(next);
+  EXPECT_THAT(h.attempts_of(plain, 0), SizeIs(1));
+  h.drain();
+  h.submit(job_builder{}.stage("busy", 4));
+  const auto alone = h.submit(job_builder{}.stage("gang", 3).barrier());
+  const auto other = h.submit(job_builder{}.stage("plain", 1));
+  h.succeed_all(a);
+  h.succeed_all(b);
+  EXPECT_THAT(h.attempts_of(alone, 0), SizeIs(3));
+  EXPECT_THAT(h.attempts_of(other, 0), SizeIs(1));
+  h.drain();
+  h.check_idle();
+}
+
 TEST(gangs, hold_nothing_under_the_exact_policy) {
   scheduler_harness h{exact()};
   const auto a = h.add(executor_builder{}.cores(1));

@@ -498,6 +498,35 @@ std::vector<launch_report> of() {
   return {{{{request_id{3}, shape_id{6}, launch_state::refused, "exit code 3", full_exit()}, {}}}, {}};
 }
 template <>
+std::vector<allocation_report> of() {
+  return {{{{shape_id{6}, 1, 2, allocation_obstacle::room}, {}}}, {}};
+}
+template <>
+std::vector<explain_query> of() {
+  return {{job_id{2}}, {}};
+}
+template <>
+std::vector<job_explanation> of() {
+  explained_choice choice;
+  choice.profile = profile_id{3};
+  choice.content = any_bytes;
+  choice.asked_for = false;
+  choice.executors = 5;
+  choice.fit = 2;
+  choice.slots = 8;
+  choice.free_slots = 1;
+  choice.clauses = {{"gpu 1", 2}, {}};
+  choice.hindrances = {{hindrance::refused, 1, "for 900ms"}, {}};
+  choice.nearest = explained_nearest{executor_id{7}, "alpha", {"needs gpu 1, has 0"}};
+  choice.holders = {{job_id{1}, 2, "map", 3}, {}};
+  choice.allocation = "2 more are wanted";
+  choice.edit = "leave gpu out";
+  explained_task_set set{
+      "alone", 4, any_bytes, {{"then its job fails", "troupe.key", 1'000}, {"x", "y", -1}}, {choice, {}}};
+  explained_stage stage{stage_id{21}, 1, "map", stage_state::running, 9, 4, 3, 2, any_bytes, {set, {}}};
+  return {{job_id{2}, "job", job_state::running, any_bytes, {stage, {}}}, {}};
+}
+template <>
 std::vector<status_query> of() {
   return {{false, false}, {true, true}};
 }

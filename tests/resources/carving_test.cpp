@@ -149,6 +149,24 @@ TEST(carving, says_which_amount_is_missing_where) {
             "there is no host to run executors on (nodes.yaml)");
 }
 
+TEST(carving, knows_what_was_meant) {
+  const carving c{{host("a", 2, gib, {{"gpu", numbered(1)}})}, "nodes.yaml"};
+  auto p = shape(1, gib);
+  p.executor["gpus"] = {1, {}, {}, false};
+  EXPECT_EQ(c.check(p).sentence, "no host has gpus 1: the largest of 1 host has 0; did you mean gpu? (nodes.yaml)");
+  p.executor.erase("gpus");
+  p.executor["bandwidth"] = {1, {}, {}, false};
+  EXPECT_THAT(c.check(p).sentence, ::testing::Not(HasSubstr("did you mean")));
+}
+
+TEST(carving, says_how_many_executors_there_can_be) {
+  const carving c{{host("a", 5, 8 * gib, {{"gpu", numbered(1)}}), host("b", 4, 3 * gib)}, "nodes.yaml"};
+  EXPECT_EQ(c.check(shape(2, gib)).most, 4u);
+  EXPECT_EQ(c.check(shape(1, 2 * gib)).most, 5u) << "by memory";
+  EXPECT_EQ(c.check(shape(1, gib, 1)).most, 1u) << "by gpus";
+  EXPECT_EQ(c.check(shape(0, gib)).most, 2u) << "each takes all cores of its host";
+}
+
 TEST(carving, says_when_every_amount_exists_but_never_together) {
   const carving c{{host("small", 2, gib, {{"gpu", numbered(1)}}), host("big", 16, 64 * gib)}, "nodes.yaml"};
   EXPECT_EQ(

@@ -1,4 +1,4 @@
-#include <troupe/runtime/config/spelling.hpp>
+#include <troupe/runtime/spelling.hpp>
 
 #include <algorithm>
 #include <cctype>
