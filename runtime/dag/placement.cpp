@@ -81,7 +81,7 @@ bool dag_scheduler::must_yield(const lease_record& lease, const task_lane& mine,
   const auto e = lease.executor;
   const auto& record = pool_[e];
   for (const auto& [d, lanes] : ready_) {
-    if (d == lease.demand || pool_.demand_of(d).gang) continue; // those gather in a way of their own
+    if (d == lease.demand) continue;
     const auto& theirs = first_in_line(lanes, &lease);
     if (!comes_before(theirs, mine, &lease)) continue;
     if (pool_.has_room(d) || !pool_.satisfies(e, d) || record.refused.contains(d) || record.reserved.value_or(d) != d ||
