@@ -244,7 +244,11 @@ void allocation_policy::on_load(const load_report& report, time_point now, const
 
 feasibility allocation_policy::check(const executor_shape& shape,
                                      const std::function<feasibility()>& of_backend) const {
-  if (!options_.only_fixed) return of_backend();
+  if (!options_.only_fixed) {
+    auto answer = of_backend();
+    answer.most = std::min(answer.most, options_.max_executors);
+    return answer;
+  }
   // In executors of that shape, of which a larger one is worth several.
   const auto own = std::max<std::int64_t>(1, slots_of(shape.profile).slots);
   std::int64_t most = 0;

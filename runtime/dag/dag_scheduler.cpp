@@ -133,7 +133,7 @@ void dag_scheduler::on_executor_added(const executor_info& info, time_point now,
   }
   const auto e = pool_.add(info, now);
   exclude_newcomer(e);
-  scarce_due_ = true; // whoever could not be served before perhaps can be now
+  scarce_due_ = gather_due_ = true; // whoever could not be served before perhaps can be now
   touch_idle(e, now);
   out.push_back(effects::publish{events::executor_added{info}});
   admit(now, out);
@@ -155,7 +155,7 @@ void dag_scheduler::on_executor_out_of_reach(executor_id id, incarnation epoch, 
 void dag_scheduler::drain(executor_index e) {
   drop_claims(e);
   pool_.drain(e);
-  scarce_due_ = true;
+  scarce_due_ = gather_due_ = true;
 }
 
 /// Brings every stage of the job to the state that its inputs and its own tasks imply: needed stages whose inputs exist
@@ -199,9 +199,9 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
 }
 
 void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effects::list& out) {
-  if (stage.spec->barrier && stage.tasks.done() > 0) { // a part of it is worth nothing
-    out.push_back(effects::publish{
-        events::stage_restarted{job.id, stage.id, stage.attempt, "some of what its tasks had made was lost"}});
+  if (stage.spec->barrier && stage.tasks.pending() < stage.tasks.size()) { // a part of it is worth nothing
+    out.push_back(effects::publish{events::stage_restarted{
+        job.id, stage.id, stage.attempt, "some of what its tasks had made, or were to read, was lost"}});
     clear_gang(job, stage);
   }
   if (stage.was_submitted) ++stage.attempt;
@@ -219,6 +219,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
 
 void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   unready(stage);
+  if (stage.spec->barrier && !stage.tasks.complete()) clear_gang(job, stage); // who waits would wait for nothing
   transition("stage", stage.state, stage_state::complete);
   deadlines_.erase(stage.id);
   stage.ended = now;

@@ -195,6 +195,7 @@ private:
   std::vector<std::pair<std::string, std::string>> misspelt(demand_index d) const;
   std::string lack_of(demand_index d) const;
   std::string kept_executors(demand_index d) const;
+  std::string held_executors(demand_index d) const;
   std::optional<std::string> fault_of_tasks() const;
 
   // explain.cpp: the same in all detail
@@ -321,6 +322,7 @@ private:
   std::int64_t most_slots(demand_index d) const;
   bool has_enough(const stage_run& stage, demand_index d) const;
   bool passes_slot_check(job_run& job, time_point now, effects::list& out);
+  std::string who_gathers() const;
   std::string gang_waits_for(const task_lane& lane) const;
   std::optional<std::string> fault_of_gangs() const;
 
@@ -391,6 +393,7 @@ private:
   bool gather_due_ = false; ///< what is held may have to change
   struct broken_gang {
     std::string why;
+    bool blamed = false;    ///< it is its own fault, and has been counted
     bool escalates = false; ///< it is tried again with more memory
   };
   std::map<stage_id, broken_gang> broken_; ///< to be run again as a whole, in this event

@@ -57,7 +57,7 @@ void dag_scheduler::exclude(const exclusion_book::changes& begun, bool lost, con
   }
   if (begun.empty()) return;
   load_due_ = true;
-  scarce_due_ = true;
+  scarce_due_ = gather_due_ = true;
 }
 
 void dag_scheduler::readmit(const exclusion_book::changes& over, const std::string& cause, effects::list& out) {
@@ -78,7 +78,7 @@ void dag_scheduler::readmit(const exclusion_book::changes& over, const std::stri
   }
   if (over.empty()) return;
   load_due_ = true;
-  scarce_due_ = true;
+  scarce_due_ = gather_due_ = true;
 }
 
 /// @returns whether any is over
@@ -109,7 +109,7 @@ bool dag_scheduler::is_unschedulable(const task_lane& lane) const {
   const auto queue = ready_.find(lane.demands.front());
   if (queue == ready_.end() || !queue->second.contains(rank_of(lane))) return false;
   if (lane.stage->tasks.pending(lane.number) == 0) return false; // it wants copies, which nobody needs
-  if (std::any_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return pool_.satisfying(d) > 0; }))
+  if (std::any_of(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return has_enough(*lane.stage, d); }))
     return false;
   // While those that were given back are being replaced, none is there.
   const bool is_known = unschedulable_.contains(rank_of(lane));

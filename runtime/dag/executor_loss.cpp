@@ -153,7 +153,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   idle_.erase(id);
   drop_claims(e);
   pool_.remove(e);
-  scarce_due_ = true;
+  scarce_due_ = gather_due_ = true;
   std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   std::erase(dirty_, e);
   for (const auto& task : accused) {

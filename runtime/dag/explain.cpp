@@ -164,11 +164,9 @@ explained_choice dag_scheduler::explain(const task_lane& lane, demand_index d, t
     it->second.detail = exclusions_.describe(what.profile);
   if (const auto it = hindrances.find(hindrance::kept); it != hindrances.end())
     for (const auto& name : pool_.kept_from(d)) it->second.detail += (it->second.detail.empty() ? "" : ", ") + name;
-  if (const auto it = hindrances.find(hindrance::reserved); it != hindrances.end() && gathering_) {
-    const auto& [job, index] = stages_.at(gathering_->stage);
-    it->second.detail =
-        "a barrier stage gathers executors: stage " + std::to_string(index) + " of job " + std::to_string(job.value);
-  }
+  if (const auto it = hindrances.find(hindrance::reserved); it != hindrances.end())
+    if (const auto first = who_gathers(); !first.empty())
+      it->second.detail = "a barrier stage gathers executors: " + first;
   for (auto& [h, entry] : hindrances) out.hindrances.push_back(std::move(entry));
   for (auto& [key, holder] : holders) out.holders.push_back(std::move(holder));
   std::stable_sort(out.holders.begin(), out.holders.end(),

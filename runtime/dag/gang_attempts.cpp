@@ -62,20 +62,21 @@ void dag_scheduler::on_gang_failure(job_run& job, stage_run& stage, partition_in
                                     time_point now, effects::list& out) {
   (void) stage.tasks.requeue(partition, attempt, false);
   if (blame) ++stage.failures;
-  const bool is_first = !broken_.contains(stage.id);
   break_gang(stage, why);
-  if (!blame || !is_first) return;
+  auto& broken = broken_.at(stage.id);
+  if (!blame || std::exchange(broken.blamed, true)) return;
+  broken.why = why;
   const auto step = escalations_of(stage.tasks.lane_of(partition));
   if (escalates && step < stage.escalations.size()) {
-    broken_.at(stage.id).escalates = true;
+    broken.escalates = true;
     out.push_back(effects::publish{
         events::task_escalated{stage.id, partition, attempt, executor, stage.escalations[step].profile}});
     return;
   }
   const bool exact = options_.matching == profile_matching::exact;
   const auto allowed = exact ? options_.max_stage_attempts : job.spec->max_task_failures;
-  if (++stage.gang_failures < allowed) return;
-  const auto count = std::to_string(stage.gang_failures);
+  if (++stage.gang_failures + (exact ? stage.fetch_failures : 0) < allowed) return;
+  const auto count = std::to_string(stage.gang_failures + (exact ? stage.fetch_failures : 0));
   const auto name = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + ")";
   fail(job,
        make_error(ec::task_failed, exact ? name + " has failed the maximum allowable number of times: " + count +
@@ -89,7 +90,7 @@ void dag_scheduler::on_gang_failure(job_run& job, stage_run& stage, partition_in
 
 /// All of it runs again: see `settle`, which has to be called.
 void dag_scheduler::break_gang(const stage_run& stage, const std::string& why) {
-  broken_.try_emplace(stage.id, broken_gang{why, false});
+  broken_.try_emplace(stage.id, broken_gang{why});
 }
 
 /// Ends what is left of a gang that has failed. It waits for its next attempt.

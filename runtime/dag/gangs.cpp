@@ -53,7 +53,7 @@ std::optional<demand_index> dag_scheduler::demand_to_gather(const task_lane& lan
 /// alone: two of them, each with a part of what both need, would wait for each other for ever.
 void dag_scheduler::gather(time_point now) {
   if (options_.matching == profile_matching::exact) return;
-  if (!std::exchange(gather_due_, false) && !scarce_due_) return;
+  if (!std::exchange(gather_due_, false)) return;
   if (gangs_.empty()) return stop_gathering();
   const auto& first = *gangs_.begin()->second;
   const auto d = demand_to_gather(first);
@@ -79,6 +79,8 @@ void dag_scheduler::hold(const task_lane& lane, demand_index d, time_point now) 
     candidates.emplace_back(record.leases.size(), !record.held, record.info.executor, e);
   }
   std::sort(candidates.begin(), candidates.end());
+  // Where they do not come, what is there does not stand idle for ever.
+  if (!has_enough(*lane.stage, d) && now - gathering_->since >= options_.infeasible_timeout) candidates.clear();
   std::set<executor_index> chosen;
   std::int64_t slots = 0;
   auto more = std::chrono::duration_cast<std::chrono::seconds>(now - gathering_->since).count();
@@ -113,10 +115,18 @@ bool dag_scheduler::place_gang(task_lane& lane, demand_index d, time_point now, 
   const bool gathers = gathering_ && gathering_->stage == stage.id;
   if (pool_.free_slots(d) - (gathers ? 0 : pool_.held_slots(d)) < size) return false;
   std::vector<lease_record*> leases;
-  while (leases.size() < size) {
-    auto* lease = gathers ? pool_.grant(d) : pool_.grant_open(d);
-    if (!lease) break;
-    leases.push_back(lease);
+  // One on each in turn, until none gives another: what is held for others is left out.
+  for (auto offers = pool_.with_room(d, pool_.executors_with_room(d)); !offers.empty() && leases.size() < size;) {
+    std::vector<executor_index> again;
+    for (const auto e : offers) {
+      if (leases.size() == size) break;
+      if (pool_[e].held && !gathers) continue;
+      auto* lease = pool_.grant_on(e, d);
+      if (!lease) continue;
+      leases.push_back(lease);
+      again.push_back(e);
+    }
+    offers = std::move(again);
   }
   if (leases.size() < size) { // all or nothing (spec BA-6)
     for (const auto* lease : leases) pool_.release(lease->id);
@@ -171,13 +181,23 @@ bool dag_scheduler::passes_slot_check(job_run& job, time_point now, effects::lis
   return false;
 }
 
+/// The gang that gathers; "" where none does, or its job has just ended.
+std::string dag_scheduler::who_gathers() const {
+  const auto known = gathering_ ? stages_.find(gathering_->stage) : stages_.end();
+  if (known == stages_.end()) return {};
+  return "stage " + std::to_string(known->second.second) + " of job " + std::to_string(known->second.first.value);
+}
+
 /// Why it does not start; "" where no executor fits it at all, nor can be had.
 std::string dag_scheduler::gang_waits_for(const task_lane& lane) const {
   const auto& stage = *lane.stage;
   const auto size = stage.tasks.size();
   const bool gathers = gathering_ && gathering_->stage == stage.id;
-  const auto fits =
-      std::find_if(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return pool_.slots_of(d) > 0; });
+  auto fits =
+      std::find_if(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return has_enough(stage, d); });
+  if (fits == lane.demands.end())
+    fits =
+        std::find_if(lane.demands.begin(), lane.demands.end(), [&](demand_index d) { return pool_.slots_of(d) > 0; });
   auto text = "its " + std::to_string(size) + " tasks start together, and ";
   if (fits == lane.demands.end()) {
     const auto d = lane.demands.front();
@@ -185,21 +205,18 @@ std::string dag_scheduler::gang_waits_for(const task_lane& lane) const {
   }
   const auto d = gathers ? gathering_->demand : *fits;
   const auto slots = pool_.slots_of(d);
+  const auto excluded = excluded_executors(d);
   if (slots < size)
     return text + "the executors that fit have " + std::to_string(slots) + (slots == 1 ? " slot" : " slots") +
-           " in all" + lack_of(d);
+           " in all" + lack_of(d) + (excluded.empty() ? "" : "; " + excluded);
   text += std::to_string(pool_.free_slots(d) - (gathers ? 0 : pool_.held_slots(d))) + " of " + std::to_string(slots) +
           " slots are free for it";
   if (const auto kept = kept_executors(d); !kept.empty()) text += "; " + kept;
-  if (const auto excluded = excluded_executors(d); !excluded.empty()) text += "; " + excluded;
+  if (!excluded.empty()) text += "; " + excluded;
   if (gathers)
     return text + "; " + std::to_string(gathering_->held.size()) +
            (gathering_->held.size() == 1 ? " executor is" : " executors are") + " held for it" + lost_slots(d);
-  if (gathering_) {
-    const auto where = stages_.at(gathering_->stage);
-    text += "; stage " + std::to_string(where.second) + " of job " + std::to_string(where.first.value) +
-            " is before it and gathers executors";
-  }
+  if (const auto first = who_gathers(); !first.empty()) text += "; " + first + " is before it and gathers executors";
   return text + lost_slots(d);
 }
 

@@ -265,14 +265,14 @@ bool dag_scheduler::on_fetch_failure(job_run& job, stage_run& stage, const outco
   // fault.
   if (exact ? !current : !is_news) return true;
   if (current && !std::exchange(stage.fetch_failed, true)) ++stage.fetch_failures;
-  if (stage.fetch_failures >= options_.max_stage_attempts) {
+  if (stage.fetch_failures + (exact ? stage.gang_failures : 0) >= options_.max_stage_attempts) {
     fail(job,
-         make_error(ec::fetch_failed,
-                    "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
-                        ") has failed the maximum allowable number of times: " + std::to_string(stage.fetch_failures) +
-                        ". Most recent failure reason: " + where + ": " + detail.message + " (inputs were missing in " +
-                        std::to_string(stage.fetch_failures) +
-                        " stage attempts in a row: troupe.scheduler.max-stage-attempts)"),
+         make_error(ec::fetch_failed, "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
+                                          ") has failed the maximum allowable number of times: " +
+                                          std::to_string(stage.fetch_failures + (exact ? stage.gang_failures : 0)) +
+                                          ". Most recent failure reason: " + where + ": " + detail.message +
+                                          " (inputs were missing in " + std::to_string(stage.fetch_failures) +
+                                          " stage attempts in a row: troupe.scheduler.max-stage-attempts)"),
          now, out);
     return true;
   }
@@ -396,7 +396,7 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
   // The tasks go elsewhere.
   if (r.build_mismatch) {
     pool_.bar(e, d);
-    scarce_due_ = true;
+    scarce_due_ = gather_due_ = true;
   } else {
     pool_.mark_refused(e, d, now + options_.refusal_pause, r.reason);
   }

@@ -88,6 +88,11 @@ std::string dag_scheduler::waiting_for(const job_run& job) const {
         return "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
                "): asking whether an executor for its profile can be had (" +
                to_string(*pool_.demand_of(stage.demand()).content) + ")";
+  if (job.failed_slot_checks > 0 && job.state == job_state::accepted)
+    for (const auto& stage : job.stages)
+      if (stage.spec->barrier)
+        if (const auto text = gang_waits_for(stage.lanes.begin()->second); !text.empty())
+          return "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): " + text;
   for (const auto& stage : job.stages)
     if (stage.state == stage_state::running && stage.tasks.pending() > 0) return waiting_for(stage);
   for (const auto& stage : job.stages)
@@ -122,7 +127,7 @@ std::string dag_scheduler::waiting_for(const task_lane& lane) const {
     return prefix +
            (fit == 1 ? "the one executor that fits is busy"
                      : "the " + std::to_string(fit) + " executors that fit are busy") +
-           (reason ? " or has refused it (" + *reason + ")" : "") + lost_slots(d);
+           held_executors(d) + (reason ? " or has refused it (" + *reason + ")" : "") + lost_slots(d);
   }
   for (const auto d : lane.demands)
     if (const auto excluded = excluded_executors(d); !excluded.empty()) return prefix + excluded;
@@ -134,6 +139,15 @@ std::string dag_scheduler::waiting_for(const task_lane& lane) const {
       if (const auto excluded = exclusions_.describe(pool_.demand_of(d).profile); !excluded.empty())
         text += "; excluded after failures (troupe.exclude-on-failure.enabled): " + excluded;
   return text;
+}
+
+/// How many that fit are held for a gang; "" where none is.
+std::string dag_scheduler::held_executors(demand_index d) const {
+  if (!gathering_) return {};
+  const auto held = std::count_if(gathering_->held.begin(), gathering_->held.end(),
+                                  [&](executor_index e) { return pool_.is_present(e) && pool_.satisfies(e, d); });
+  return held == 0 ? std::string{}
+                   : ", or held (" + std::to_string(held) + ") for " + who_gathers() + ", whose tasks start together";
 }
 
 /// Where some that fit are kept for other stages: which, how many, and how long.
@@ -174,7 +188,8 @@ std::string dag_scheduler::lack_of(demand_index d) const {
   auto text = " (" + to_string(*demand.content) + ")";
   if (const auto nearest = pool_.nearest(d)) {
     const auto& info = pool_[nearest->executor].info;
-    text += "; the nearest, executor " + std::to_string(info.executor.value) + " on " + info.host;
+    if (!nearest->lacks.empty() || !nearest->other.empty()) // else there are too few of them
+      text += "; the nearest, executor " + std::to_string(info.executor.value) + " on " + info.host;
     const char* comma = ", ";
     for (const auto& lack : nearest->lacks) text += std::exchange(comma, " and ") + to_string(lack);
     if (!nearest->other.empty()) text += comma + nearest->other;

@@ -32,13 +32,20 @@ gang_gate::texts gang_gate::wait(const barrier_arrival& arrival, const std::atom
   // Before the arrival is told: the release may be there at once.
   waiter self{*this, arrival, cancelled};
   if (!self.is_cancelled()) on_arrival_(arrival);
+  // A release may come after the kill that has woken it: what counts is decided, and taken, under the lock.
+  bool released = false;
+  texts brought;
+  std::string failure;
   {
     std::unique_lock lock{mutex_};
     self.awake.wait(lock, [&] { return self.released || self.is_cancelled(); });
+    released = self.released;
+    brought = std::move(self.brought);
+    failure = std::move(self.failure);
   }
-  if (!self.released) throw barrier_failure("the task was cancelled while it waited for the others of its gang");
-  if (!self.failure.empty()) throw barrier_failure(self.failure);
-  return std::move(self.brought);
+  if (!released) throw barrier_failure("the task was cancelled while it waited for the others of its gang");
+  if (!failure.empty()) throw barrier_failure(failure);
+  return brought;
 }
 
 void gang_gate::release(const barrier_release& what) {

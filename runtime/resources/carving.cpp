@@ -310,6 +310,9 @@ feasibility carving::check(const resource_profile& shape) const {
       nearest_lacks = std::move(lacks);
     }
   }
+  for (const auto& w : wants) // hosts of one machine share its addresses
+    if (w.resource != resource_names::cores && w.resource != resource_names::memory && w.amount > 0)
+      most = std::min(most, amount_on_all(w.resource, w.counted, false) / w.amount);
   if (most > 0) return {true, true, {}, static_cast<std::uint32_t>(std::min<std::int64_t>(most, 0xffff'ffff))};
   const auto because_of = " (" + described_by_ + ")";
   if (nearest == nullptr) return {false, true, "there is no host to run executors on" + because_of};

@@ -221,12 +221,6 @@ lease_record* executor_pool::grant(demand_index d) {
   return grant_on(record.room.begin()->executor, d);
 }
 
-lease_record* executor_pool::grant_open(demand_index d) {
-  for (const auto& key : demands_[d].room)
-    if (!executors_[key.executor]->held) return grant_on(key.executor, d);
-  return nullptr;
-}
-
 std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t most) const {
   std::vector<executor_index> best;
   for (const auto& key : demands_[d].room) {
@@ -287,7 +281,7 @@ void executor_pool::mark_refused(executor_index executor, demand_index d, time_p
   auto& e = *executors_[executor];
   e.refused[d] = {until, std::move(reason)};
   refusing_.insert(executor);
-  unreserve(executor);
+  if (!e.held || e.reserved == d) unreserve(executor);
   refresh(executor, d);
 }
 
@@ -311,14 +305,16 @@ bool executor_pool::forgive(time_point now) {
 }
 
 void executor_pool::bar(executor_index executor, demand_index d) {
-  executors_[executor]->barred.insert(d);
-  unreserve(executor);
+  auto& e = *executors_[executor];
+  e.barred.insert(d);
+  if (!e.held || e.reserved == d) unreserve(executor);
   recount(executor, d);
 }
 
 void executor_pool::exclude(executor_index executor, profile_id profile) {
-  if (!executors_[executor]->excluded.insert(profile).second) return;
-  unreserve(executor);
+  auto& e = *executors_[executor];
+  if (!e.excluded.insert(profile).second) return;
+  if (!e.held || demands_[*e.reserved].what.profile == profile) unreserve(executor);
   for (demand_index d = 0; d < demands_.size(); ++d)
     if (demands_[d].what.profile == profile) recount(executor, d);
 }

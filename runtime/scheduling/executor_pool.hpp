@@ -126,8 +126,6 @@ public:
   /// Takes a slot for `d` on the best executor that has one: fewest resources that the task does not ask for, then by
   /// the placement policy, then lowest id. Null: none has room.
   lease_record* grant(demand_index d);
-  /// The same, but not where executors are held for a gang.
-  lease_record* grant_open(demand_index d);
   /// Executors on which `grant` would take a slot, the best ones, in that order.
   std::vector<executor_index> with_room(demand_index d, std::size_t most) const;
   /// The same on one executor.

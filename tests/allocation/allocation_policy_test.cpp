@@ -30,6 +30,14 @@ TEST(allocation, room_and_the_limit_bound_what_is_started) {
   EXPECT_THAT(limited.wanted(), SizeIs(3));
 }
 
+TEST(allocation, no_more_can_be_had_than_the_limit_allows) {
+  allocation_policy::options few;
+  few.max_executors = 3;
+  const allocation_policy limited{few};
+  EXPECT_EQ(limited.check(plain, [] { return feasibility{true, true, {}, 8}; }).most, 3u);
+  EXPECT_EQ(limited.check(plain, [] { return feasibility{true, true, {}, 2}; }).most, 2u);
+}
+
 TEST(allocation, says_what_has_become_of_a_demand_when_that_changes) {
   cluster c;
   c.room = 2;
@@ -215,7 +223,7 @@ TEST(allocation, only_fixed_executors_are_started_where_there_are_to_be_no_other
 }
 
 TEST(allocation, what_the_only_executors_do_not_satisfy_is_infeasible) {
-  const auto of_backend = [] { return feasibility{true, true, "as the backend says"}; };
+  const auto of_backend = [] { return feasibility{true, true, "as the backend says", 4}; };
   allocation_policy::options options;
   options.fixed = {{wide, 1}};
   EXPECT_EQ(allocation_policy{options}.check(gpu, of_backend), of_backend());

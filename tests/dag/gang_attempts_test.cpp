@@ -343,5 +343,126 @@ TEST(gang_attempts, one_that_does_not_end_costs_its_executor) {
   h.check_idle();
 }
 
+/// map on one executor without a gpu, gang on one with two, which waits 10s for itself.
+struct gang_with_input {
+  gang_with_input() {
+    m = h.add(executor_builder{}.cores(1));
+    g = h.add(executor_builder{}.cores(2).gpus(2));
+    job = h.submit(job_builder{}
+                       .max_failures(2)
+                       .profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}))
+                       .stage("map", 1)
+                       .buckets(2)
+                       .stage("gang", 2)
+                       .with(1)
+                       .barrier(10s)
+                       .reads(0));
+    h.succeed_all(m);
+  }
+  scheduler_harness h;
+  executor_id m;
+  executor_id g;
+  job_id job;
+};
+
+TEST(gang_attempts, whose_input_is_lost_while_they_run_run_again_when_it_is_there) {
+  for (const bool one_fails : {false, true}) {
+    gang_with_input s;
+    auto& h = s.h;
+    ASSERT_THAT(h.attempts_of(s.job, 1), SizeIs(2));
+    h.arrive(h.attempts_of(s.job, 1)[0]);
+    h.add(executor_builder{}.cores(2).gpus(2));
+    h.lose(s.m, "it left", false);
+    if (one_fails) h.fail(h.attempts_of(s.job, 1)[1], "no luck");
+    const auto map = h.attempts_of(s.job, 0);
+    ASSERT_THAT(map, SizeIs(1));
+    h.succeed(map[0]);
+    end_killed(h);
+    const auto again = h.attempts_of(s.job, 1);
+    ASSERT_THAT(again, SizeIs(2));
+    for (const auto& t : again) EXPECT_EQ(t.stage_attempt, 1u);
+    h.drain();
+    EXPECT_EQ(h.progress(s.job).state, job_state::succeeded);
+    h.check_idle();
+  }
+}
+
+TEST(gang_attempts, that_nobody_needs_any_more_are_ended) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{}.cores(1));
+  const auto b = h.add(executor_builder{}.cores(1));
+  const auto job = h.submit(job_builder{}
+                                .stage("gang", 2)
+                                .barrier()
+                                .buckets(1)
+                                .stage("reduce", 1)
+                                .buckets(3)
+                                .reads(0)
+                                .stage("last", 3)
+                                .reads(1));
+  for (const auto& t : h.attempts_of(job, 0)) h.succeed(t);
+  const auto reduce = h.attempts_of(job, 1);
+  ASSERT_THAT(reduce, SizeIs(1));
+  h.lose(h.executor_of(reduce[0]) == a ? b : a, "it left", false);
+  h.add(executor_builder{}.cores(2));
+  const auto again = h.attempts_of(job, 0);
+  ASSERT_THAT(again, SizeIs(2));
+  h.arrive(again[0]);
+  h.succeed(reduce[0]);
+  for (const auto& t : h.attempts_of(job, 0)) EXPECT_TRUE(t.doomed) << "who waits would wait for nothing";
+  end_killed(h);
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(gang_attempts, a_crash_counts_although_it_takes_outputs_along) {
+  scheduler_harness h;
+  const auto job =
+      h.submit(job_builder{}.max_failures(3).stage("gang", 2).barrier().buckets(1).stage("reduce", 1).reads(0));
+  executor_exit crash;
+  crash.cause = exit_cause::signal;
+  crash.signal = SIGSEGV;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(h.end_of(job), nullptr) << i;
+    const auto e = h.add(executor_builder{}.cores(2));
+    h.succeed(h.attempts(e)[0]);
+    h.lose(e, "signal 11", true, crash);
+  }
+  ASSERT_NE(h.end_of(job), nullptr);
+  EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("failure 3 of 3 allowed"));
+  h.check_idle();
+}
+
+TEST(gang_attempts, count_missing_inputs_and_failures_together_under_the_exact_policy) {
+  scheduler_harness h{with(profile_matching::exact)};
+  h.add(executor_builder{}.cores(2));
+  const auto job = h.submit(job_builder{}
+                                .stage("map", 1)
+                                .buckets(2)
+                                .stage("gang", 2)
+                                .barrier()
+                                .reads(0)
+                                .buckets(1)
+                                .stage("reduce", 1)
+                                .reads(1));
+  int attempts = 0;
+  for (; attempts < 20 && !h.end_of(job); ++attempts) {
+    for (const auto& t : h.attempts_of(job, 0)) h.succeed(t);
+    const auto tasks = h.attempts_of(job, 1);
+    ASSERT_THAT(tasks, SizeIs(2));
+    if (attempts % 2 == 0)
+      h.fail(tasks[0], "no luck");
+    else
+      h.fetch_fail(tasks[0], h.stage_of(job, 0), 0, static_cast<attempt_number>(attempts / 2));
+    end_killed(h);
+    h.tick(200ms);
+  }
+  EXPECT_EQ(attempts, 4);
+  end_killed(h);
+  h.drain();
+  h.check_idle();
+}
+
 } // namespace
 } // namespace troupe::testing

@@ -354,5 +354,74 @@ TEST(gangs, gather_by_pool_where_pools_share) {
   h.check_idle();
 }
 
+TEST(gangs, that_time_out_together_say_so) {
+  scheduler_harness h;
+  h.add(executor_builder{}.cores(2));
+  h.submit(job_builder{}.stage("busy", 2));
+  const auto one = h.submit(job_builder{}.stage("gang", 2).barrier().timeout(5s));
+  const auto two = h.submit(job_builder{}.stage("gang", 2).barrier().timeout(5s));
+  h.tick(6s);
+  for (const auto job : {one, two}) {
+    ASSERT_NE(h.end_of(job), nullptr);
+    EXPECT_EQ(h.end_of(job)->failure.code, ec::timed_out);
+  }
+  h.drain();
+  h.check_idle();
+}
+
+TEST(gangs, do_not_keep_what_is_there_for_ever_where_the_rest_does_not_come) {
+  scheduler_harness h;
+  h.answer = [](const executor_shape&) { return feasibility{true, true, "", 8}; };
+  for (std::uint64_t i = 1; i <= 4; ++i) h.add(executor_builder{}.cores(1).request(i));
+  const auto gang = h.submit(job_builder{}.stage("gang", 8).barrier());
+  const auto plain = h.submit(job_builder{}.stage("plain", 1));
+  EXPECT_THAT(h.attempts_of(plain, 0), IsEmpty());
+  EXPECT_THAT(h.progress(plain).waiting_for, HasSubstr("or held (4) for stage 0 of job 1, whose tasks start together"));
+  h.tick(31s);
+  h.tick();
+  EXPECT_THAT(h.attempts_of(plain, 0), SizeIs(1));
+  h.cancel(gang);
+  h.drain();
+  h.check_idle();
+}
+
+TEST(gangs, of_which_too_few_executors_are_not_excluded_fail_after_a_time) {
+  dag_scheduler::options o;
+  o.exclusion.enabled = true;
+  o.exclusion.max_failed_tasks_per_executor = 2;
+  scheduler_harness h{o};
+  h.answer = [](const executor_shape&) { return feasibility{true, true, "", 2}; };
+  const auto bad = h.add(executor_builder{}.cores(2));
+  h.add(executor_builder{}.cores(2));
+  const auto job = h.submit(job_builder{}.max_failures(9).stage("gang", 4).barrier());
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::vector<fake_attempt> on_bad = h.attempts(bad);
+    ASSERT_THAT(on_bad, SizeIs(2));
+    h.fail(on_bad[i], "broken");
+    for (const auto& a : h.attempts())
+      if (a.doomed) h.end(a, task_status::killed);
+  }
+  EXPECT_THAT(h.attempts_of(job, 0), IsEmpty());
+  EXPECT_THAT(h.progress(job).waiting_for, HasSubstr("excluded after failures"));
+  h.tick(119s);
+  EXPECT_EQ(h.end_of(job), nullptr);
+  h.tick(2s);
+  ASSERT_NE(h.end_of(job), nullptr);
+  EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("troupe.exclude-on-failure.unschedulable-timeout"));
+  h.check_idle();
+}
+
+TEST(gangs, say_why_their_job_does_not_start_under_the_exact_policy) {
+  scheduler_harness h{exact()};
+  h.answer = [](const executor_shape&) { return feasibility{false, true, "the cluster does not grow", 0}; };
+  h.add(executor_builder{}.cores(1));
+  const auto job = h.submit(job_builder{}.stage("gang", 2).barrier());
+  EXPECT_THAT(h.progress(job).waiting_for,
+              AllOf(HasSubstr("its 2 tasks start together, and the executors that fit have 1 slot in all"),
+                    ::testing::Not(HasSubstr("the nearest"))));
+  h.cancel(job);
+  h.check_idle();
+}
+
 } // namespace
 } // namespace troupe::testing

@@ -165,6 +165,10 @@ TEST(carving, says_how_many_executors_there_can_be) {
   EXPECT_EQ(c.check(shape(1, 2 * gib)).most, 5u) << "by memory";
   EXPECT_EQ(c.check(shape(1, gib, 1)).most, 1u) << "by gpus";
   EXPECT_EQ(c.check(shape(0, gib)).most, 2u) << "each takes all cores of its host";
+  auto left = host("left", 4, 8 * gib, {{"gpu", numbered(1)}});
+  auto right = host("right", 4, 8 * gib, {{"gpu", numbered(1)}});
+  left.machine = right.machine = "here";
+  EXPECT_EQ((carving{{left, right}, "local"}.check(shape(1, gib, 1)).most), 1u) << "they share it";
 }
 
 TEST(carving, says_when_every_amount_exists_but_never_together) {
