@@ -66,8 +66,9 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
 
 class simulator {
 public:
-  explicit simulator(std::uint64_t seed)
-    : dice_(seed), matching_(dice_.once_in(5) ? profile_matching::exact : profile_matching::compatible),
+  simulator(std::uint64_t seed, const simulation_options& options)
+    : dice_(seed), options_(options),
+      matching_(dice_.once_in(5) ? profile_matching::exact : profile_matching::compatible),
       scheduler_(random_options(dice_, matching_)), registry_(default_test_profile()), hosts_(make_hosts(), "test"),
       policy_(make_policy()) {}
 
@@ -103,7 +104,15 @@ private:
     return duration{static_cast<std::int64_t>(dice_.between(20'000, dice_.once_in(20) ? 300'000'000 : 400'000))};
   }
   bool calm() const { return now_.time_since_epoch() > turmoil; }
-  bool strikes(std::uint64_t n) { return dice_.once_in(n) && !calm(); }
+  /// Something goes wrong, unless this one is left out. The dice are thrown either way.
+  bool happens(bool hit) {
+    if (!hit) return false;
+    const auto number = report_.mishaps++;
+    if (options_.only_mishaps && !options_.only_mishaps->contains(number)) return false;
+    ++report_.mishaps_run;
+    return true;
+  }
+  bool strikes(std::uint64_t n) { return happens(dice_.once_in(n) && !calm()); }
 
   std::vector<carving_host> make_hosts();
   allocation_policy::options make_policy();
@@ -127,6 +136,7 @@ private:
   void check_rest();
 
   dice dice_;
+  const simulation_options& options_;
   profile_matching matching_;
   dag_scheduler scheduler_;
   profile_registry registry_;
@@ -219,6 +229,11 @@ job_builder simulator::make_job() {
 
 void simulator::submit() {
   const auto job = make_job().make();
+  const auto number = report_.jobs++;
+  if (options_.only_jobs && !options_.only_jobs->contains(number)) {
+    --to_submit_;
+    return;
+  }
   std::vector<resolved_profile> profiles;
   for (const auto& p : job->profiles) {
     profiles.push_back(resolved(registry_.register_profile(p).value()));
@@ -226,6 +241,7 @@ void simulator::submit() {
   effects::list out;
   const auto id = scheduler_.on_job_submitted(job, profiles, now_, out);
   --to_submit_;
+  ++report_.jobs_run;
   running_.insert(id);
   const auto progress = scheduler_.progress(id, now_);
   for (const auto& s : progress->stages)
@@ -233,7 +249,7 @@ void simulator::submit() {
   for (std::size_t s = 0; s < job->stages.size(); ++s)
     if (job->stages[s].barrier && dice_.below(3) > 0) meeting_.insert(progress->stages[s].stage);
   say("job " + std::to_string(id.value) + " of " + std::to_string(job->stages.size()) + " stages");
-  if (dice_.once_in(12))
+  if (happens(dice_.once_in(12)))
     at(duration{static_cast<std::int64_t>(dice_.below(3'000'000'000))}, "cancel job " + std::to_string(id.value),
        [=, this] {
          effects::list more;
@@ -291,6 +307,8 @@ void simulator::dispatch(effects::list& out) {
   }
   out.clear();
   if (auto fault = scheduler_.fault()) throw std::logic_error(*fault);
+  if (options_.promise)
+    if (auto broken = options_.promise(scheduler_)) throw std::logic_error(*broken);
 }
 
 void simulator::dispatch(effects::allocation_list& out) {
@@ -652,12 +670,77 @@ simulation_report simulator::run() {
 
 } // namespace
 
+simulation_report& simulation_report::operator+=(const simulation_report& other) {
+  events += other.events;
+  mishaps += other.mishaps;
+  jobs += other.jobs;
+  mishaps_run += other.mishaps_run;
+  jobs_run += other.jobs_run;
+  succeeded += other.succeeded;
+  failed += other.failed;
+  cancelled += other.cancelled;
+  executors += other.executors;
+  excluded += other.excluded;
+  restarted += other.restarted;
+  stale += other.stale;
+  recalls += other.recalls;
+  return *this;
+}
+
 std::string simulation_report::text(std::uint64_t seed) const {
   std::string all = "seed " + std::to_string(seed) + ": " + fault.value_or("no fault") + "\n";
   for (const auto& line : history) all += "  " + line + "\n";
   return all;
 }
 
-simulation_report simulate(std::uint64_t seed) { return simulator{seed}.run(); }
+simulation_report simulate(std::uint64_t seed, const simulation_options& options) {
+  return simulator{seed, options}.run();
+}
+
+std::set<std::uint32_t> needed_to_fail(std::uint32_t count, std::uint32_t budget,
+                                       const std::function<bool(const std::set<std::uint32_t>&)>& fails) {
+  std::set<std::uint32_t> needed;
+  for (std::uint32_t i = 0; i < count; ++i) needed.insert(needed.end(), i);
+  const auto without = [&](std::size_t from, std::size_t n) {
+    auto fewer = needed;
+    fewer.erase(std::next(fewer.begin(), static_cast<std::ptrdiff_t>(from)),
+                std::next(fewer.begin(), static_cast<std::ptrdiff_t>(std::min(from + n, needed.size()))));
+    return fewer;
+  };
+  // Large pieces first; then smaller ones, and again, since one may have needed another.
+  for (auto piece = needed.size(); piece > 0;) {
+    bool any = false;
+    for (std::size_t from = 0; from < needed.size() && budget > 0; --budget) {
+      auto fewer = without(from, piece);
+      if (fails(fewer)) {
+        needed = std::move(fewer);
+        any = true;
+      } else {
+        from += piece;
+      }
+    }
+    if (!any || piece > 1) piece /= 2;
+    if (budget == 0) break;
+  }
+  return needed;
+}
+
+simulation_report shrink(std::uint64_t seed, simulation_options options) {
+  constexpr std::uint32_t budget = 300;
+  auto shortest = simulate(seed, options);
+  const auto shorten = [&](std::optional<std::set<std::uint32_t>> simulation_options::*only, std::uint32_t count) {
+    options.*only = needed_to_fail(count, budget, [&](const auto& kept) {
+      auto fewer = options;
+      fewer.*only = kept;
+      auto run = simulate(seed, fewer);
+      if (!run.fault) return false;
+      shortest = std::move(run);
+      return true;
+    });
+  };
+  shorten(&simulation_options::only_jobs, shortest.jobs);
+  shorten(&simulation_options::only_mishaps, shortest.mishaps);
+  return shortest;
+}
 
 } // namespace troupe::testing
