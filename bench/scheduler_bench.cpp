@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -145,6 +146,110 @@ BENCHMARK(no_ops)->Arg(1)->Arg(100)->Arg(1'000)->Arg(10'000)->UseManualTime()->U
 /// Long tasks: every one is placed, and its end reported, on its own.
 void long_tasks(benchmark::State& state) { place(state, 100'000, std::chrono::milliseconds{20}); }
 BENCHMARK(long_tasks)->Arg(100)->Arg(1'000)->Arg(10'000)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+/// Twenty profiles, each with executors and a stage of its own: half of them ask for a custom resource with addresses.
+resource_profile mixed_profile(std::uint32_t which) {
+  auto p = profile_with_cpus(4);
+  p.executor["memory"] = {std::int64_t{1 + which} << 28, {}, {}};
+  if (which % 2 == 0) {
+    const auto name = "device" + std::to_string(which / 2);
+    p.executor[name] = {4, {}, {}};
+    p.task[name] = share::whole(1);
+  }
+  return p;
+}
+constexpr std::uint32_t profiles_in_use = 20;
+
+std::shared_ptr<const job_spec> mixed_job(std::uint32_t tasks) {
+  job_spec job;
+  for (std::uint32_t i = 0; i < profiles_in_use; ++i) {
+    job.profiles.push_back(mixed_profile(i));
+    stage_spec stage;
+    stage.name = "mixed";
+    stage.profile = i;
+    stage.tasks = tasks / profiles_in_use;
+    stage.program = native_program{"build", {operation{0, {}}}};
+    stage.keep_results = false;
+    job.stages.push_back(std::move(stage));
+  }
+  return std::make_shared<const job_spec>(std::move(job));
+}
+
+/// A million tasks wait, long enough for each to be placed alone; attempts end in random order. Counted are the
+/// placements after all slots are full, the time inside the scheduler, and the candidates that it looks at.
+void mixed(benchmark::State& state) {
+  const auto executors = static_cast<std::uint64_t>(state.range(0));
+  constexpr std::uint32_t tasks = 1'000'000;
+  constexpr std::uint32_t measured = 200'000;
+  const auto job = mixed_job(tasks);
+  std::vector<resolved_profile> profiles;
+  for (std::uint32_t i = 0; i < profiles_in_use; ++i) {
+    resolved_profile p;
+    p.profile = {i};
+    p.shape = {i + 1};
+    p.content = job->profiles[i];
+    profiles.push_back(std::move(p));
+  }
+  std::uint64_t placed = 0;
+  std::uint64_t examined = 0;
+  for (auto _ : state) {
+    dag_scheduler::options options;
+    options.scarce_resource_wait = duration::zero();
+    dag_scheduler scheduler{options};
+    effects::list out;
+    time_point now{};
+    std::vector<std::pair<executor_id, task_batch>> running;
+    const auto take = [&] {
+      for (auto& effect : out)
+        if (auto* send = std::get_if<effects::send_orders>(&effect))
+          for (auto& batch : send->orders.batches) running.emplace_back(send->executor, std::move(batch));
+      out.clear();
+    };
+    for (std::uint64_t i = 1; i <= executors; ++i) {
+      auto info = executor_of(i, 4);
+      info.profile = mixed_profile(static_cast<std::uint32_t>(i % profiles_in_use));
+      info.capacity = capacity_of(info.profile);
+      for (auto& [name, pool] : info.capacity.custom)
+        for (std::int64_t a = 0; a < pool.amount; ++a) pool.addresses.push_back(std::to_string(a));
+      scheduler.on_executor_added(info, now, out);
+      out.clear();
+    }
+    scheduler.on_job_submitted(job, profiles, now, out);
+    take();
+    std::mt19937 random{1};
+    const auto before = scheduler.pool().examined();
+    double spent = 0;
+    for (std::uint32_t n = 0; n < measured; ++n) {
+      const auto at = random() % running.size();
+      std::swap(running[at], running.back());
+      const auto [executor, batch] = std::move(running.back());
+      running.pop_back();
+      auto outcome = std::make_shared<outcome_batch>();
+      outcome->stage = batch.stage;
+      outcome->lease = batch.lease;
+      outcome->count = batch.count;
+      outcome->first = batch.first;
+      outcome->partitions = batch.partitions;
+      for (std::uint32_t i = 0; i < batch.count; ++i) outcome->results.push_back(std::string_view{"\0", 1});
+      outcome->run_nanoseconds = 20'000'000;
+      executor_report report;
+      report.executor = executor;
+      report.epoch = 1;
+      report.outcomes.push_back(std::move(outcome));
+      now += std::chrono::microseconds{20};
+      const auto begin = std::chrono::steady_clock::now();
+      scheduler.on_report(report, now, out);
+      spent += seconds{std::chrono::steady_clock::now() - begin}.count();
+      take();
+    }
+    state.SetIterationTime(spent);
+    placed += measured;
+    examined += scheduler.pool().examined() - before;
+  }
+  state.counters["placements"] = benchmark::Counter(static_cast<double>(placed), benchmark::Counter::kIsRate);
+  state.counters["examined"] = static_cast<double>(examined) / static_cast<double>(placed);
+}
+BENCHMARK(mixed)->Arg(100)->Arg(1'000)->Arg(10'000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 } // namespace
 } // namespace troupe

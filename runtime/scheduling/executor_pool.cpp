@@ -33,6 +33,7 @@ executor_index executor_pool::add(executor_info info, time_point now) {
   record->idle_since = now;
   record->info = std::move(info);
   by_id_.emplace(record->info.executor, e);
+  index_.emplace(record->info.executor, e);
   for (const auto& [name, resource] : record->info.capacity.custom)
     if (!resource.addresses.empty()) holders_[name].insert(e);
   executors_[e] = std::move(record);
@@ -44,16 +45,17 @@ void executor_pool::remove(executor_index executor) {
   auto& record = *executors_[executor];
   for (const auto id : record.leases) {
     const auto it = leases_.find(id);
-    demands_[it->second.demand].leases.erase(id);
+    --demands_[it->second.demand].leases;
     leases_.erase(it);
   }
   for (demand_index number = 0; number < demands_.size(); ++number) {
     auto& d = demands_[number];
     if (d.satisfied_by.erase(executor) > 0) d.slots -= slots_on(executor, number);
     d.excluded.erase(executor);
-    drop_room(d, executor);
   }
+  for (auto& s : record.services) drop_room(s);
   by_id_.erase(record.info.executor);
+  index_.erase(record.info.executor);
   for (auto it = holders_.begin(); it != holders_.end();) {
     it->second.erase(executor);
     it = it->second.empty() ? holders_.erase(it) : std::next(it);
@@ -64,8 +66,8 @@ void executor_pool::remove(executor_index executor) {
 }
 
 executor_index executor_pool::find(executor_id id) const {
-  const auto it = by_id_.find(id);
-  return it == by_id_.end() ? no_executor : it->second;
+  const auto it = index_.find(id);
+  return it == index_.end() ? no_executor : it->second;
 }
 
 void executor_pool::drain(executor_index executor) {
@@ -94,8 +96,8 @@ hindrance executor_pool::unfit(const executor_record& e, demand_index number) co
 /// Why it gets none although it fits and may have a slot.
 hindrance executor_pool::closed(executor_index executor, demand_index d) const {
   const auto& e = *executors_[executor];
-  if (demands_[d].excluded.contains(executor)) return hindrance::excluded;
-  if (e.refused.contains(d)) return hindrance::refused;
+  if (!e.excluded.empty() && demands_[d].excluded.contains(executor)) return hindrance::excluded;
+  if (!e.refused.empty() && e.refused.contains(d)) return hindrance::refused;
   if (e.reserved.value_or(d) != d) return hindrance::reserved;
   return kept_for(executor, d).empty() ? hindrance::none : hindrance::kept;
 }
@@ -107,7 +109,14 @@ hindrance executor_pool::hindrance_of(executor_index executor, demand_index d) c
 }
 
 bool executor_pool::satisfies(executor_index executor, demand_index d) const {
-  return demands_[d].satisfied_by.contains(executor);
+  return find_service(*executors_[executor], d) != nullptr;
+}
+
+const executor_record::service* executor_pool::find_service(const executor_record& e, demand_index d) {
+  const auto it =
+      std::lower_bound(e.services.begin(), e.services.end(), d,
+                       [](const executor_record::service& s, demand_index wanted) { return s.demand < wanted; });
+  return it == e.services.end() || it->demand != d ? nullptr : &*it;
 }
 
 bool executor_pool::is_satisfied_on(const std::string& host, demand_index d) const {
@@ -121,7 +130,8 @@ bool executor_pool::is_satisfied_beyond(const std::string& host, demand_index d)
 }
 
 bool executor_pool::has_room_on(executor_index executor, demand_index d) const {
-  return demands_[d].room_of.contains(executor);
+  const auto* s = find_service(*executors_[executor], d);
+  return s && s->free > 0;
 }
 
 std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d) const {
@@ -169,7 +179,7 @@ std::int64_t executor_pool::slots_on(executor_index executor, demand_index d) co
 }
 
 std::int64_t executor_pool::free_on(executor_index executor, demand_index d) const {
-  if (!demands_[d].satisfied_by.contains(executor) || closed(executor, d) != hindrance::none) return 0;
+  if (!satisfies(executor, d) || closed(executor, d) != hindrance::none) return 0;
   return executors_[executor]->book.free_slots(*demands_[d].what.content, demands_[d].what.profile);
 }
 
@@ -180,39 +190,55 @@ void executor_pool::recount(executor_index executor, demand_index d) {
   if (record.satisfied_by.erase(executor) > 0) record.slots -= slots_on(executor, d);
   record.excluded.erase(executor);
   if (fits(e, d)) (e.excluded.contains(record.what.profile) ? record.excluded : record.satisfied_by).insert(executor);
-  if (record.satisfied_by.contains(executor)) record.slots += slots_on(executor, d);
+  const bool satisfied = record.satisfied_by.contains(executor);
+  auto& services = executors_[executor]->services;
+  const auto at =
+      std::lower_bound(services.begin(), services.end(), d,
+                       [](const executor_record::service& s, demand_index wanted) { return s.demand < wanted; });
+  const bool was = at != services.end() && at->demand == d;
+  if (satisfied) record.slots += slots_on(executor, d);
+  if (satisfied && !was) services.insert(at, executor_record::service{d, 0, false, {}});
+  if (!satisfied && was) {
+    drop_room(*at);
+    services.erase(at);
+  }
   refresh(executor, d);
 }
 
 void executor_pool::refresh(executor_index executor) {
-  for (demand_index d = 0; d < demands_.size(); ++d) refresh(executor, d);
+  for (auto& s : executors_[executor]->services) refresh(executor, s);
 }
 
 void executor_pool::refresh(executor_index executor, demand_index d) {
-  auto& record = demands_[d];
+  for (auto& s : executors_[executor]->services)
+    if (s.demand == d) refresh(executor, s);
+}
+
+void executor_pool::refresh(executor_index executor, executor_record::service& s) {
+  auto& record = demands_[s.demand];
   const auto& e = *executors_[executor];
-  const auto free = free_on(executor, d);
-  if (free == 0) return drop_room(record, executor);
+  const auto free = free_on(executor, s.demand);
+  if (free == 0) return drop_room(s);
   const room_key key{excess_of(e, record.what), load_of(e), e.info.executor, executor};
-  const auto [it, is_new] = record.room_of.try_emplace(executor);
-  auto& here = it->second;
-  record.free += free - here.free;
-  record.held += (e.held ? free : 0) - (here.held ? here.free : 0);
-  here.free = free;
-  here.held = e.held;
-  if (!is_new && here.key == key) return;
-  if (!is_new) record.room.erase(here.key);
-  here.key = key;
+  record.free += free - s.free;
+  record.held += (e.held ? free : 0) - (s.held ? s.free : 0);
+  const bool was = s.free > 0;
+  s.free = free;
+  s.held = e.held;
+  if (was && s.key == key) return;
+  if (was) record.room.erase(s.key);
+  s.key = key;
   record.room.insert(key);
 }
 
-void executor_pool::drop_room(demand_record& record, executor_index executor) {
-  const auto old = record.room_of.find(executor);
-  if (old == record.room_of.end()) return;
-  record.free -= old->second.free;
-  if (old->second.held) record.held -= old->second.free;
-  record.room.erase(old->second.key);
-  record.room_of.erase(old);
+void executor_pool::drop_room(executor_record::service& s) {
+  if (s.free == 0) return;
+  auto& record = demands_[s.demand];
+  record.free -= s.free;
+  if (s.held) record.held -= s.free;
+  record.room.erase(s.key);
+  s.free = 0;
+  s.held = false;
 }
 
 lease_record* executor_pool::grant(demand_index d) {
@@ -232,7 +258,7 @@ std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t
 
 lease_record* executor_pool::grant_on(executor_index executor, demand_index d) {
   ++examined_;
-  if (!demands_[d].room_of.contains(executor)) return nullptr;
+  if (!has_room_on(executor, d)) return nullptr;
   auto holding = executors_[executor]->book.choose(*demands_[d].what.content, demands_[d].what.profile);
   if (!holding) return nullptr;
   return open(executor, d, std::move(*holding));
@@ -248,7 +274,7 @@ lease_record* executor_pool::open(executor_index executor, demand_index d, allot
   lease.demand = d;
   lease.holding = std::move(holding);
   e.leases.insert(id);
-  demands_[d].leases.insert(id);
+  ++demands_[d].leases;
   refresh(executor);
   return &leases_.emplace(id, std::move(lease)).first->second;
 }
@@ -262,7 +288,7 @@ void executor_pool::release(lease_id lease) {
   // Cannot fail: the book gave exactly this.
   (void) e.book.release(it->second.holding);
   e.leases.erase(lease);
-  demands_[it->second.demand].leases.erase(lease);
+  --demands_[it->second.demand].leases;
   leases_.erase(it);
   refresh(executor);
 }
@@ -412,17 +438,17 @@ std::optional<std::string> executor_pool::fault() const {
     for (demand_index d = 0; d < demands_.size(); ++d) {
       const auto& record = demands_[d];
       const bool excluded = e.excluded.contains(record.what.profile);
-      if (record.satisfied_by.contains(index) != (!excluded && fits(e, d)))
+      if (record.satisfied_by.contains(index) != (!excluded && fits(e, d)) ||
+          satisfies(index, d) != record.satisfied_by.contains(index))
         return "executor " + std::to_string(id.value) + " is wrongly counted among those that satisfy a demand";
       if (record.excluded.contains(index) != (excluded && fits(e, d)))
         return "executor " + std::to_string(id.value) + " is wrongly counted among those that are excluded";
-      const auto room = record.room_of.find(index);
-      if (free_on(index, d) != (room == record.room_of.end() ? 0 : room->second.free))
-        return "the room index of a demand is wrong";
-      if (room == record.room_of.end()) continue;
-      if (!record.room.contains(room->second.key) || room->second.key.load != load_of(e))
+      const auto* room = find_service(e, d);
+      if (free_on(index, d) != (room ? room->free : 0)) return "the room index of a demand is wrong";
+      if (!room || room->free == 0) continue;
+      if (!record.room.contains(room->key) || room->key.load != load_of(e))
         return "the room index of a demand has a wrong key";
-      if (room->second.held != e.held) return "the room index of a demand does not know what is held";
+      if (room->held != e.held) return "the room index of a demand does not know what is held";
     }
     if (refusing_.contains(index) == e.refused.empty()) return "the refusals are indexed wrongly";
     if (e.held && !e.reserved) return "an executor is held for nobody";
@@ -430,15 +456,18 @@ std::optional<std::string> executor_pool::fault() const {
   if (held != leases_.size()) return "a lease belongs to no executor";
   for (demand_index d = 0; d < demands_.size(); ++d) {
     const auto& record = demands_[d];
-    if (record.room.size() != record.room_of.size()) return "the room index of a demand has entries twice";
     std::int64_t slots = 0;
     std::int64_t free = 0;
     std::int64_t kept = 0;
-    for (const auto e : record.satisfied_by) slots += slots_on(e, d);
-    for (const auto& [e, room] : record.room_of) {
+    std::size_t rooms = 0;
+    for (const auto e : record.satisfied_by) {
+      slots += slots_on(e, d);
+      const auto& room = *find_service(*executors_[e], d);
       free += room.free;
       if (room.held) kept += room.free;
+      rooms += room.free > 0 ? 1 : 0;
     }
+    if (rooms != record.room.size()) return "the room index of a demand has entries twice";
     if (slots != record.slots || free != record.free || kept != record.held) return "a demand counts its slots wrongly";
   }
   return std::nullopt;

@@ -70,6 +70,15 @@ struct lease_record {
   bool remove(stage_id stage, partition_index partition, attempt_number attempt);
 };
 
+/// Where an executor stands among those that have room for a demand: the best one first.
+struct room_key {
+  std::int64_t excess = 0; ///< amount of resources that the demand does not ask for
+  std::int64_t load = 0;   ///< by the placement policy
+  executor_id id;
+  executor_index executor = no_executor;
+  auto operator<=>(const room_key&) const = default;
+};
+
 struct executor_record {
   enum class state : std::uint8_t { active, draining };
   executor_info info;
@@ -95,6 +104,14 @@ struct executor_record {
   /// Attempts that are to blame for its end, although it is not lost.
   std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
   std::optional<demand_index> reserved; ///< what its free slots are kept for
+  /// What it is for a demand that it satisfies: kept here, since all of it is looked at when its slots change.
+  struct service {
+    demand_index demand = 0;
+    std::int64_t free = 0; ///< slots; 0: it is not among those with room
+    bool held = false;     ///< they count as held
+    room_key key;          ///< under which it stands there
+  };
+  std::vector<service> services; ///< ascending demand
   bool held = false; ///< for a gang that gathers: whatever else runs there gets no more tasks under its lease
   std::uint64_t tasks_done = 0;
   std::uint32_t in_flight = 0;
@@ -184,8 +201,7 @@ public:
   bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
   std::size_t executors_with_room(demand_index d) const { return demands_[d].room.size(); }
   bool has_room_on(executor_index executor, demand_index d) const;
-  std::uint32_t leases_of(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].leases.size()); }
-  const std::set<lease_id>& lease_ids_of(demand_index d) const { return demands_[d].leases; }
+  std::uint32_t leases_of(demand_index d) const { return demands_[d].leases; }
 
   /// True when an executor that was started on request is large enough and runs another program: one more would too.
   bool has_wrong_program(demand_index d) const;
@@ -205,28 +221,15 @@ public:
   std::uint64_t examined() const noexcept { return examined_; } ///< candidates looked at by grants, ever
 
 private:
-  struct room_key {
-    std::int64_t excess; ///< amount of resources that the demand does not ask for
-    std::int64_t load;   ///< by the placement policy
-    executor_id id;
-    executor_index executor;
-    auto operator<=>(const room_key&) const = default;
-  };
   struct demand_record {
     demand what;
     std::set<executor_index> satisfied_by;
     std::set<executor_index> excluded; ///< else they would stand in `satisfied_by`
     std::set<room_key> room;           ///< of those with a free slot
-    struct room_here {
-      room_key key; ///< under which it stands in `room`
-      std::int64_t free = 0;
-      bool held = false;
-    };
-    std::unordered_map<executor_index, room_here> room_of;
-    std::int64_t slots = 0; ///< of those that satisfy it, when empty
-    std::int64_t free = 0;  ///< sum over `room_of`
-    std::int64_t held = 0;  ///< the same of those that are held
-    std::set<lease_id> leases;
+    std::int64_t slots = 0;            ///< of those that satisfy it, when empty
+    std::int64_t free = 0;             ///< sum over `room`
+    std::int64_t held = 0;             ///< the same of those that are held
+    std::uint32_t leases = 0;
     std::set<std::string, std::less<>> kept_from; ///< see keep_from
   };
 
@@ -240,7 +243,9 @@ private:
   void recount(executor_index executor, demand_index d);
   void refresh(executor_index executor);
   void refresh(executor_index executor, demand_index d);
-  void drop_room(demand_record& record, executor_index executor);
+  void refresh(executor_index executor, executor_record::service& s);
+  void drop_room(executor_record::service& s);
+  static const executor_record::service* find_service(const executor_record& e, demand_index d);
   lease_record* open(executor_index executor, demand_index d, allotment holding);
 
   profile_matching matching_;
@@ -250,6 +255,7 @@ private:
   std::vector<std::unique_ptr<executor_record>> executors_;
   std::vector<executor_index> vacant_;
   std::map<executor_id, executor_index> by_id_;
+  std::unordered_map<executor_id, executor_index> index_;                ///< the same, found without a walk down a tree
   std::map<std::string, std::set<executor_index>, std::less<>> holders_; ///< of addresses, by resource
   std::set<executor_index> refusing_;                                    ///< executors with an entry in `refused`
   std::unordered_map<lease_id, lease_record> leases_;
