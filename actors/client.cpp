@@ -61,6 +61,10 @@ submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_clie
         auto& s = state_of(self);
         if (s.admitted->passes(self) && s.config.on_events) s.config.on_events(batch);
       },
+      [self](const boxed<subscription_cut_off>& end) {
+        auto& s = state_of(self);
+        if (s.admitted->passes(self) && s.config.on_cut_off) s.config.on_cut_off(end);
+      },
   };
 }
 

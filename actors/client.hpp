@@ -23,6 +23,7 @@ struct client_config {
   std::function<void(const boxed<job_progress>&)> on_progress;
   std::function<void(const boxed<job_end>&)> on_end;
   std::function<void(const boxed<event_batch>&)> on_events;
+  std::function<void(const boxed<subscription_cut_off>&)> on_cut_off;
 };
 
 submitting_client_actor spawn_client(caf::actor_system& system, client_config config);

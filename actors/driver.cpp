@@ -31,7 +31,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   state.log = state.config.loggers("driver");
   state.desk = std::make_unique<hello_desk>(state.config.cluster_id, state.config.session_id, *state.config.secret);
   state.admitted = std::make_unique<gate>(self->node());
-  state.events = std::make_unique<event_stream>(state.config.retained_events);
+  state.history = std::make_unique<events::event_stream>(state.config.max_event_lag);
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).peer_gone(self, who); };
   harden(self, std::move(hooks));
@@ -182,15 +182,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<subscribe_events>& wish, const client_actor& client) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return;
-        auto it = std::find_if(s.subscribers.begin(), s.subscribers.end(),
-                               [&](const subscriber& known) { return known.handle == client; });
-        if (it == s.subscribers.end()) {
-          it = s.subscribers.insert(s.subscribers.end(), {client, s.events->last() + 1, 0});
-          watch(self, client);
-        }
-        if (wish->from > 0) it->next = wish->from;
-        it->credit = wish->credit;
-        s.feed(self);
+        s.subscribe(self, *wish, client);
       },
       [self](const boxed<executor_heartbeat>& beat) {
         auto& s = state_of(self);

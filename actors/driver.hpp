@@ -14,6 +14,7 @@
 #include <troupe/actors/common.hpp>
 #include <troupe/actors/dag_scheduler.hpp>
 #include <troupe/messages/interfaces.hpp>
+#include <troupe/runtime/events/event.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/transfer/handshake.hpp>
 
@@ -38,7 +39,10 @@ struct driver_config {
   duration heartbeat_interval = std::chrono::seconds{1};
   duration heartbeat_timeout = std::chrono::seconds{10};
   duration request_timeout = std::chrono::seconds{10};
-  std::size_t retained_events = 10'000;
+  /// How many events may come while a subscriber has no credit; the driver keeps twice as many.
+  std::size_t max_event_lag = 10'000;
+  /// Takes every event, numbered and in order. Called in the actor; must not block.
+  std::function<void(const events::record&)> on_event;
   logger_source loggers = silent_loggers();
   /// Wall clock of the event stream.
   std::function<std::int64_t()> unix_nanoseconds;

@@ -177,8 +177,7 @@ void driver_state::resolved(driver_pointer self, pending_submission request, con
     request.promise.deliver(to_caf_error(make_error(ec::internal, "the resource profile manager lost a profile")));
     return;
   }
-  for (const auto& one : answer.profiles)
-    if (announced.insert(one.profile).second) publish(events::profile_added{one.profile, one.content});
+  for (const auto& one : answer.profiles) announce(one);
   if (cache.size() + asked.profiles.size() > most_cached_profiles) cache.clear();
   const auto submitter = config.rules.is_exact() ? to_string(request.client.node()) : std::string{};
   for (std::size_t i = 0; i < asked.profiles.size(); ++i)
@@ -204,18 +203,40 @@ void driver_state::forward(driver_pointer self, const pending_submission& reques
             [promise](const caf::error& why) mutable { promise.deliver(why); });
 }
 
+/// With what its tasks may run as instead, or with more memory: whatever may run has been announced.
+void driver_state::announce(const resolved_profile& profile) {
+  if (!announced.insert(profile.profile).second) return;
+  publish(events::profile_added{profile.profile, profile.content});
+  for (const auto& other : profile.alternatives) announce(other);
+  for (const auto& other : profile.escalations) announce(other);
+}
+
 void driver_state::publish(events::any fact) {
-  events->append(std::move(fact), config.unix_nanoseconds ? config.unix_nanoseconds() : 0);
+  const auto& record = history->append(std::move(fact), config.unix_nanoseconds ? config.unix_nanoseconds() : 0);
+  if (config.on_event) config.on_event(record);
+}
+
+void driver_state::subscribe(driver_pointer self, const subscribe_events& wish, const client_actor& client) {
+  auto it = std::find_if(subscribers.begin(), subscribers.end(), [&](const auto& s) { return s.second == client; });
+  if (it == subscribers.end()) {
+    it = subscribers.emplace(next_subscriber++, client).first;
+    watch(self, client);
+  }
+  history->subscribe(it->first, wish.from, wish.credit);
+  feed(self);
 }
 
 void driver_state::feed(driver_pointer self) {
-  for (auto& s : subscribers) {
-    if (s.credit == 0 || s.next > events->last()) continue;
-    auto records = events->read(s.next, s.credit);
-    if (records.empty()) continue;
-    s.next = records.back().number + 1;
-    s.credit -= static_cast<std::uint32_t>(records.size());
-    tell(self, s.handle, box(event_batch{std::move(records)}));
+  for (auto& news : history->deliver()) {
+    const auto to = subscribers.find(news.subscriber);
+    if (!news.records.empty()) {
+      tell(self, to->second, box(event_batch{std::move(news.records), news.skipped}));
+      continue;
+    }
+    log->warn("subscriber-cut-off client={} last={} (troupe.events.max-lag)", to_string(to->second.address()),
+              news.last);
+    tell(self, to->second, box(subscription_cut_off{news.last}));
+    subscribers.erase(to);
   }
 }
 
@@ -262,7 +283,11 @@ void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
   }
   for (const auto& [id, e] : executors)
     if (e.handle.address() == who) return connection_lost(self, id);
-  std::erase_if(subscribers, [&](const subscriber& s) { return s.handle.address() == who; });
+  std::erase_if(subscribers, [&](const auto& s) {
+    if (s.second.address() != who) return false;
+    history->forget(s.first);
+    return true;
+  });
   if (const auto it =
           std::find_if(clients.begin(), clients.end(), [&](const client_actor& c) { return c.address() == who; });
       it != clients.end()) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <troupe/actors/driver.hpp>
-#include <troupe/actors/event_stream.hpp>
 #include <troupe/actors/hello.hpp>
 #include <troupe/messages/gate.hpp>
+#include <troupe/runtime/events/event_stream.hpp>
 
 namespace troupe::detail {
 
@@ -29,12 +29,6 @@ struct known_executor {
   bool out_of_reach = false; ///< its connection is closed, and the allocator was asked what became of it
 };
 
-struct subscriber {
-  client_actor handle;
-  std::uint64_t next = 0;
-  std::uint32_t credit = 0;
-};
-
 struct pending_submission {
   boxed<job_submission> submission;
   client_actor client;
@@ -47,7 +41,7 @@ struct driver_state {
   driver_config config;
   std::unique_ptr<hello_desk> desk;
   std::unique_ptr<gate> admitted;
-  std::unique_ptr<event_stream> events;
+  std::unique_ptr<events::event_stream> history;
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
   dag_scheduler_actor scheduler;
@@ -55,9 +49,10 @@ struct driver_state {
   resource_profile_manager_actor profiles;
   caf::node_id services; ///< welcomed, its actors not named yet
   std::map<executor_id, known_executor> executors;
-  std::set<request_id> requests;     ///< of those that were not started by hand
-  std::vector<client_actor> clients; ///< remote ones that were admitted
-  std::vector<subscriber> subscribers;
+  std::set<request_id> requests;                     ///< of those that were not started by hand
+  std::vector<client_actor> clients;                 ///< remote ones that were admitted
+  std::map<std::uint64_t, client_actor> subscribers; ///< by their numbers in the history
+  std::uint64_t next_subscriber = 1;
   using profile_key = std::tuple<std::string, std::uint64_t, resource_profile>; ///< submitter, build, content
   std::map<profile_key, resolved_profile> cache;
   std::set<profile_id> announced;          ///< whose event has been published
@@ -93,7 +88,9 @@ struct driver_state {
   void forward(driver_pointer self, const pending_submission& request, std::shared_ptr<const job_spec> job,
                std::vector<resolved_profile> profiles_of_job);
   profile_key key_of(const std::string& submitter, const resource_profile& profile) const;
+  void announce(const resolved_profile& profile);
   void publish(events::any fact);
+  void subscribe(driver_pointer self, const subscribe_events& wish, const client_actor& client);
   void feed(driver_pointer self);
   void tick_passed(driver_pointer self);
   void peer_gone(driver_pointer self, const caf::actor_addr& who);

@@ -25,12 +25,14 @@ static void write(const events::job_submitted& in, pb::EventRecord& record, cons
   out.set_job(in.job.value);
   out.set_name(at.name("name", in.name));
   out.set_stages(in.stages);
+  out.set_first_stage(in.first_stage.value);
 }
 
 static void read(const pb::JobSubmitted& in, events::job_submitted& out, const place& at) {
   out.job.value = in.job();
   out.name = at.name("name", in.name());
   out.stages = in.stages();
+  out.first_stage.value = in.first_stage();
 }
 
 static void write(const events::job_ended& in, pb::EventRecord& record, const place& at) {
@@ -71,6 +73,10 @@ static void write(const events::stage_completed& in, pb::EventRecord& record, co
   out.set_stage(in.stage.value);
   out.set_attempt(in.attempt);
   write(in.failure, *out.mutable_failure(), place{at, "failure"});
+  out.set_name(at.name("name", in.name));
+  out.set_profile(in.profile.value);
+  out.set_tasks(in.tasks);
+  out.set_nanoseconds(in.nanoseconds);
 }
 
 static void read(const pb::StageCompleted& in, events::stage_completed& out, const place& at) {
@@ -78,6 +84,10 @@ static void read(const pb::StageCompleted& in, events::stage_completed& out, con
   out.stage.value = in.stage();
   out.attempt = in.attempt();
   read(in.failure(), out.failure, place{at, "failure"});
+  out.name = at.name("name", in.name());
+  out.profile.value = in.profile();
+  out.tasks = in.tasks();
+  out.nanoseconds = in.nanoseconds();
 }
 
 static void write(const events::lease_granted& in, pb::EventRecord& record, const place& at) {
@@ -187,11 +197,13 @@ static void write(const events::speculative_task_submitted& in, pb::EventRecord&
   auto& out = *record.mutable_speculative_task_submitted();
   write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
   out.set_executor(in.executor.value);
+  out.set_stage_attempt(in.stage_attempt);
 }
 
 static void read(const pb::SpeculativeTaskSubmitted& in, events::speculative_task_submitted& out, const place&) {
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.executor.value = in.executor();
+  out.stage_attempt = in.stage_attempt();
 }
 
 static void write(const events::executor_requested& in, pb::EventRecord& record, const place& at) {
@@ -208,11 +220,14 @@ static void read(const pb::ExecutorRequested& in, events::executor_requested& ou
 }
 
 static void write(const events::executor_added& in, pb::EventRecord& record, const place& at) {
-  write(in.info, *record.mutable_executor_added()->mutable_info(), place{at, "info"});
+  auto& out = *record.mutable_executor_added();
+  write(in.info, *out.mutable_info(), place{at, "info"});
+  if (in.profile) out.set_profile(in.profile->value);
 }
 
 static void read(const pb::ExecutorAdded& in, events::executor_added& out, const place& at) {
   read(in.info(), out.info, place{at, "info"});
+  if (in.has_profile()) out.profile = profile_id{in.profile()};
 }
 
 static void write(const events::executor_removed& in, pb::EventRecord& record, const place& at) {
@@ -311,6 +326,7 @@ static void write(const events::stage_unschedulable& in, pb::EventRecord& record
   out.set_stage(in.stage.value);
   out.set_profile(in.profile.value);
   out.set_reason(at.text("reason", in.reason));
+  out.set_attempt(in.attempt);
 }
 
 static void read(const pb::StageUnschedulable& in, events::stage_unschedulable& out, const place& at) {
@@ -318,6 +334,7 @@ static void read(const pb::StageUnschedulable& in, events::stage_unschedulable& 
   out.stage.value = in.stage();
   out.profile.value = in.profile();
   out.reason = at.text("reason", in.reason());
+  out.attempt = in.attempt();
 }
 
 static void write(const events::stage_restarted& in, pb::EventRecord& record, const place& at) {
@@ -326,6 +343,10 @@ static void write(const events::stage_restarted& in, pb::EventRecord& record, co
   out.set_stage(in.stage.value);
   out.set_attempt(in.attempt);
   out.set_reason(at.text("reason", in.reason));
+  out.set_name(at.name("name", in.name));
+  out.set_profile(in.profile.value);
+  out.set_tasks(in.tasks);
+  out.set_nanoseconds(in.nanoseconds);
 }
 
 static void read(const pb::StageRestarted& in, events::stage_restarted& out, const place& at) {
@@ -333,6 +354,10 @@ static void read(const pb::StageRestarted& in, events::stage_restarted& out, con
   out.stage.value = in.stage();
   out.attempt = in.attempt();
   out.reason = at.text("reason", in.reason());
+  out.name = at.name("name", in.name());
+  out.profile.value = in.profile();
+  out.tasks = in.tasks();
+  out.nanoseconds = in.nanoseconds();
 }
 
 // -- records
@@ -387,10 +412,12 @@ static void read(const pb::EventRecord& in, events::record& out, const place& at
 
 static void write(const event_batch& in, pb::EventBatch& out, const place& at) {
   write_list(in.records, *out.mutable_records(), at, "records");
+  out.set_skipped(in.skipped);
 }
 
 static void read(const pb::EventBatch& in, event_batch& out, const place& at) {
   read_list(in.records(), out.records, at, "records");
+  out.skipped = in.skipped();
 }
 
 static void write(const subscribe_events& in, pb::SubscribeEvents& out, const place&) {
@@ -403,7 +430,12 @@ static void read(const pb::SubscribeEvents& in, subscribe_events& out, const pla
   out.credit = in.credit();
 }
 
+static void write(const subscription_cut_off& in, pb::SubscriptionCutOff& out, const place&) { out.set_last(in.last); }
+
+static void read(const pb::SubscriptionCutOff& in, subscription_cut_off& out, const place&) { out.last = in.last(); }
+
 } // namespace troupe::wire
 
 TROUPE_WIRE_FORM(event_batch, EventBatch)
 TROUPE_WIRE_FORM(subscribe_events, SubscribeEvents)
+TROUPE_WIRE_FORM(subscription_cut_off, SubscriptionCutOff)

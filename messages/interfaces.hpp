@@ -49,14 +49,16 @@ using client_actor = handle<
     /// A job is over; once for each accepted job. Dag scheduler.
     void(boxed<job_end>),
     /// Events that were subscribed to, in order of their numbers. Driver.
-    void(boxed<event_batch>)>;
+    void(boxed<event_batch>),
+    /// No more events come until it subscribes again. Driver.
+    void(boxed<subscription_cut_off>)>;
 
 /// A client that also hands jobs over.
 using submitting_client_actor = handle<
     /// Hands a job to the driver in this client's name. This process.
     void(boxed<job_submission>),
     /// As above.
-    void(boxed<job_progress>), void(boxed<job_end>), void(boxed<event_batch>)>;
+    void(boxed<job_progress>), void(boxed<job_end>), void(boxed<event_batch>), void(boxed<subscription_cut_off>)>;
 
 /// Interns resource profiles.
 using resource_profile_manager_actor = handle<
@@ -150,7 +152,7 @@ using driver_actor = handle<
     boxed<placement_answer>(boxed<placement_query>),
     /// A peer leaves on purpose. Executor.
     boxed<acknowledged>(boxed<goodbye>),
-    /// Opens or renews a window on the event stream. Client.
+    /// Opens or renews a window on the event stream. One that is not renewed while many events come is closed. Client.
     void(boxed<subscribe_events>, client_actor),
     /// The executor lives, and its load. Repeats are harmless. Executor.
     void(boxed<executor_heartbeat>),

@@ -257,7 +257,15 @@ struct subscribe_events {
 };
 struct event_batch {
   std::vector<events::record> records;
+  std::uint64_t skipped = 0; ///< to a client: so many events before the first one are no longer kept
   bool operator==(const event_batch&) const = default;
+};
+
+/// Driver -> client: it has not renewed its credit for so long that its subscription is over. Whoever asks again from
+/// `last` + 1 reads on; what is no longer kept by then is counted in `event_batch::skipped`.
+struct subscription_cut_off {
+  std::uint64_t last = 0; ///< number of the last event that it was sent
+  bool operator==(const subscription_cut_off&) const = default;
 };
 
 /// The end of the session: running jobs are cancelled, executors stopped. Answered when all are gone.

@@ -87,6 +87,7 @@ desk_actor::behavior_type behavior(desk_pointer self, troupe::driver_actor drive
         troupe::state_of(self).settle(end->job);
       },
       [](const troupe::boxed<troupe::event_batch>&) {}, // it subscribes to none
+      [](const troupe::boxed<troupe::subscription_cut_off>&) {},
   };
 }
 

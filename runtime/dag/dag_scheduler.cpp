@@ -29,8 +29,8 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
   job.id = id;
   job.spec = std::move(spec);
   job.submitted = now;
-  out.push_back(
-      effects::publish{events::job_submitted{id, job.spec->name, static_cast<std::uint32_t>(job.spec->stages.size())}});
+  out.push_back(effects::publish{events::job_submitted{
+      id, job.spec->name, static_cast<std::uint32_t>(job.spec->stages.size()), stage_id{next_stage_}}});
   const auto pool = sharing_.find(job.spec->pool);
   job.stages.reserve(job.spec->stages.size());
   for (std::uint32_t i = 0; i < job.spec->stages.size(); ++i) {
@@ -67,7 +67,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
 std::vector<demand_index> dag_scheduler::demands_of(const resolved_profile& profile, const stage_spec& stage) {
   std::vector<demand_index> demands;
   const auto add = [&](const resolved_profile& one) {
-    shapes_.try_emplace(one.shape, one.content);
+    shapes_.try_emplace(one.shape, shape_origin{one.profile, one.content});
     auto content = std::make_shared<resource_profile>(one.content);
     if (one.any_executor) content->executor.clear();
     const auto d = pool_.intern({one.profile, one.shape, std::move(content),
@@ -135,9 +135,15 @@ void dag_scheduler::on_executor_added(const executor_info& info, time_point now,
   exclude_newcomer(e);
   scarce_due_ = gather_due_ = true; // whoever could not be served before perhaps can be now
   touch_idle(e, now);
-  out.push_back(effects::publish{events::executor_added{info}});
+  out.push_back(effects::publish{events::executor_added{info, profile_of(info)}});
   admit(now, out);
   schedule(now, out);
+}
+
+/// The profile that it was asked for as; of several with equal executor halves the first.
+std::optional<profile_id> dag_scheduler::profile_of(const executor_info& info) const {
+  const auto it = shapes_.find(info.shape);
+  return it == shapes_.end() ? std::nullopt : std::optional{it->second.profile};
 }
 
 void dag_scheduler::on_executor_out_of_reach(executor_id id, incarnation epoch, time_point now, effects::list& out) {
@@ -200,21 +206,34 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
 
 void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   if (stage.spec->barrier && stage.tasks.pending() < stage.tasks.size()) { // a part of it is worth nothing
-    out.push_back(effects::publish{events::stage_restarted{
-        job.id, stage.id, stage.attempt, "some of what its tasks had made, or were to read, was lost"}});
+    tell_restart(stage, "some of what its tasks had made, or were to read, was lost", now, out);
     clear_gang(job, stage);
   }
   if (stage.was_submitted) ++stage.attempt;
   stage.fetch_failed = false;
   if (!stage.was_submitted) stage.started = now;
   stage.was_submitted = true;
+  stage.attempt_started = now;
+  stage.attempt_tasks = stage.tasks.pending();
   transition("stage", stage.state, stage_state::running);
   if (stage.spec->timeout != never) deadlines_[stage.id] = now + stage.spec->timeout;
   stage.inputs = inputs_of(job, stage);
   out.push_back(
       effects::publish{events::stage_submitted{job.id, stage.id, stage.attempt, stage.spec->name,
-                                               pool_.demand_of(stage.demand()).profile, stage.tasks.pending()}});
+                                               pool_.demand_of(stage.demand()).profile, stage.attempt_tasks}});
   make_ready(stage, now);
+}
+
+void dag_scheduler::tell_completion(const stage_run& stage, const error& why, time_point now, effects::list& out) {
+  out.push_back(effects::publish{events::stage_completed{stage.job, stage.id, stage.attempt, why, stage.spec->name,
+                                                         pool_.demand_of(stage.demand()).profile, stage.attempt_tasks,
+                                                         stage.attempt_nanoseconds(now)}});
+}
+
+void dag_scheduler::tell_restart(const stage_run& stage, const std::string& why, time_point now, effects::list& out) {
+  out.push_back(effects::publish{events::stage_restarted{stage.job, stage.id, stage.attempt, why, stage.spec->name,
+                                                         pool_.demand_of(stage.demand()).profile, stage.attempt_tasks,
+                                                         stage.attempt_nanoseconds(now)}});
 }
 
 void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {
@@ -226,7 +245,7 @@ void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, eff
   stage.fetch_failures = 0;
   stage.gang_failures = 0;
   end_rounds(stage);
-  out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, {}}});
+  tell_completion(stage, {}, now, out);
 }
 
 void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list& out) {
@@ -248,7 +267,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     stage.ended = now;
     transition("stage", stage.state, stage_state::failed);
     drop_accusations(stage, out);
-    out.push_back(effects::publish{events::stage_completed{job.id, stage.id, stage.attempt, why}});
+    tell_completion(stage, why, now, out);
   }
   if (held_back_.empty()) resubmit_at_.reset();
   transition("job", job.state, state);

@@ -180,6 +180,9 @@ private:
   void settle(job_run& job, time_point now, effects::list& out);
   void start(job_run& job, stage_run& stage, time_point now, effects::list& out);
   void complete(job_run& job, stage_run& stage, time_point now, effects::list& out);
+  std::optional<profile_id> profile_of(const executor_info& info) const;
+  void tell_completion(const stage_run& stage, const error& why, time_point now, effects::list& out);
+  void tell_restart(const stage_run& stage, const std::string& why, time_point now, effects::list& out);
   void fail(job_run& job, error why, time_point now, effects::list& out);
   void end(job_run& job, job_state state, error why, time_point now, effects::list& out);
   void forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now);
@@ -371,7 +374,11 @@ private:
   std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
   std::vector<shape_id> questions_;                ///< to be asked in this event
   std::map<demand_index, time_point> unsatisfied_; ///< ready demands that no executor satisfies, since when
-  std::map<shape_id, resource_profile> shapes_;
+  struct shape_origin {
+    profile_id profile; ///< the first one of this shape
+    resource_profile content;
+  };
+  std::map<shape_id, shape_origin> shapes_;
   std::set<shape_id> announced_shapes_;
   std::map<shape_id, std::string> launch_failures_;
   std::map<shape_id, shape_status> allocation_; ///< as the allocator said last

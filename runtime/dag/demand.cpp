@@ -205,7 +205,7 @@ std::uint64_t dag_scheduler::tasks_without_room(const task_lane& lane, demand_in
 /// How many tasks of the demand an executor runs at once that is exactly of its shape.
 std::int64_t dag_scheduler::slots_on_its_shape(const demand& what) const {
   if (!what.any_executor) return slots_of(*what.content).slots;
-  auto whole = shapes_.at(what.shape);
+  auto whole = shapes_.at(what.shape).content;
   whole.task = what.content->task;
   return slots_of(whole).slots;
 }
@@ -232,7 +232,7 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
     load.satisfied_by_none = load.satisfied_by_none || none;
   }
   for (const auto& [shape, load] : loads) {
-    if (announced_shapes_.insert(shape).second) report.new_shapes.push_back({shape, shapes_.at(shape)});
+    if (announced_shapes_.insert(shape).second) report.new_shapes.push_back({shape, shapes_.at(shape).content});
     report.loads.push_back(load);
   }
   for (const auto id : idle_) {

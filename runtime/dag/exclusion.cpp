@@ -127,8 +127,8 @@ void dag_scheduler::watch_unschedulable(time_point now, effects::list& out) {
       if (!is_unschedulable(*lane)) continue;
       const auto [it, is_new] = unschedulable_.try_emplace(r, unschedulable_lane{lane, now});
       if (is_new)
-        out.push_back(effects::publish{events::stage_unschedulable{lane->stage->job, lane->stage->id,
-                                                                   pool_.demand_of(d).profile, waiting_for(*lane)}});
+        out.push_back(effects::publish{events::stage_unschedulable{
+            lane->stage->job, lane->stage->id, pool_.demand_of(d).profile, waiting_for(*lane), lane->stage->attempt}});
       replace_excluded(it->second, d);
     }
   }

@@ -99,7 +99,7 @@ bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now,
   const auto broken = std::move(broken_.extract(stage.id).mapped());
   if (job.finished() || stage.state != stage_state::running) return !job.finished();
   const bool exact = options_.matching == profile_matching::exact;
-  out.push_back(effects::publish{events::stage_restarted{job.id, stage.id, stage.attempt, broken.why}});
+  tell_restart(stage, broken.why, now, out);
   if (exact && !stage.spec->is_shuffle_map()) {
     fail(job,
          make_error(ec::task_failed, "stage " + std::to_string(stage.index) + " (" + stage.spec->name +

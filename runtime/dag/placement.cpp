@@ -395,7 +395,7 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
 void dag_scheduler::flush(effects::list& out) {
   if (!questions_.empty()) {
     effects::ask_feasibility question;
-    for (const auto shape : questions_) question.shapes.push_back({shape, shapes_.at(shape)});
+    for (const auto shape : questions_) question.shapes.push_back({shape, shapes_.at(shape).content});
     questions_.clear();
     out.push_back(std::move(question));
   }

@@ -41,7 +41,8 @@ bool dag_scheduler::speculate(time_point now, effects::list& out) {
       if (!stage->tasks.is_current(p, run.attempt, e) || stage->tasks.has_copy(p) || is_alone(stage->tasks.lane_of(p)))
         continue;
       stage->tasks.want_copy(p);
-      out.push_back(effects::publish{events::speculative_task_submitted{run.stage, p, run.attempt, id}});
+      out.push_back(
+          effects::publish{events::speculative_task_submitted{run.stage, p, run.attempt, id, stage->attempt}});
       make_ready(*stage, now);
       any = true;
     }

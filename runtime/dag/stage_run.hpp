@@ -144,6 +144,11 @@ public:
   std::uint64_t output_bytes = 0;
   time_point started{};
   time_point ended{};
+  time_point attempt_started{};
+  std::uint32_t attempt_tasks = 0; ///< that waited when the attempt began
+  std::uint64_t attempt_nanoseconds(time_point now) const noexcept {
+    return static_cast<std::uint64_t>((now - attempt_started).count());
+  }
 
   /// What its tasks may run as, unless something else was decided for them.
   const std::vector<demand_index>& demands() const noexcept { return lanes.begin()->second.demands; }

@@ -3,6 +3,7 @@
 /// The history of a session as facts: plain values, in the order in which the owner of the state decided them.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,6 +26,7 @@ struct job_submitted {
   job_id job;
   std::string name;
   std::uint32_t stages = 0;
+  stage_id first_stage; ///< its stages are numbered from here on
   bool operator==(const job_submitted&) const = default;
 };
 struct job_ended {
@@ -47,6 +49,10 @@ struct stage_completed {
   stage_id stage;
   attempt_number attempt = 0;
   error failure;
+  std::string name;
+  profile_id profile;
+  std::uint32_t tasks = 0;       ///< of this attempt
+  std::uint64_t nanoseconds = 0; ///< since this attempt was submitted
   bool operator==(const stage_completed&) const = default;
 };
 /// A task of a gang has failed, or what it had made was lost: all of its tasks run again, in the next stage attempt.
@@ -55,6 +61,10 @@ struct stage_restarted {
   stage_id stage;
   attempt_number attempt = 0; ///< that has failed
   std::string reason;
+  std::string name;
+  profile_id profile;
+  std::uint32_t tasks = 0;       ///< of this attempt
+  std::uint64_t nanoseconds = 0; ///< since this attempt was submitted
   bool operator==(const stage_restarted&) const = default;
 };
 struct lease_granted {
@@ -100,6 +110,7 @@ struct speculative_task_submitted {
   partition_index partition = 0;
   attempt_number attempt = 0; ///< that runs
   executor_id executor;       ///< where
+  attempt_number stage_attempt = 0;
   bool operator==(const speculative_task_submitted&) const = default;
 };
 /// An attempt ran out of memory: the next one of its task has more.
@@ -131,6 +142,7 @@ struct executor_requested {
 };
 struct executor_added {
   executor_info info;
+  std::optional<profile_id> profile; ///< that it was asked for as; none: nobody has asked, or for no particular one
   bool operator==(const executor_added&) const = default;
 };
 struct executor_removed {
@@ -178,6 +190,7 @@ struct stage_unschedulable {
   stage_id stage;
   profile_id profile;
   std::string reason;
+  attempt_number attempt = 0; ///< of the stage
   bool operator==(const stage_unschedulable&) const = default;
 };
 struct map_output_lost {

@@ -16,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class driver : public ::testing::Test {
 protected:
@@ -380,7 +381,7 @@ TEST_F(driver, feeds_a_subscriber_as_far_as_its_credit_goes) {
   const auto client = spawn_listening_client(world, hears);
   const auto happen = [&](int count) {
     event_batch facts;
-    for (int i = 0; i < count; ++i) facts.records.push_back({0, 0, events::job_submitted{job_id{7}, "job", 1}});
+    for (int i = 0; i < count; ++i) facts.records.push_back({0, 0, events::job_submitted{job_id{7}, "job", 1, {}}});
     world.say(front, box(facts));
   };
   happen(3);
@@ -396,6 +397,80 @@ TEST_F(driver, feeds_a_subscriber_as_far_as_its_credit_goes) {
   hears->events.clear();
   happen(1);
   EXPECT_THAT(hears->event_numbers(), ElementsAre(10)) << "the rest of the credit";
+}
+
+/// Another driver, whose history is looked at.
+struct driver_with_a_history : driver {
+  driver_config config = plain_driver(secret);
+  std::vector<events::record> taken;
+  std::shared_ptr<heard_by_client> hears = std::make_shared<heard_by_client>();
+  client_actor client = spawn_listening_client(world, hears);
+
+  void begin() {
+    config.on_event = [this](const events::record& event) { taken.push_back(event); };
+    front = world.end_with_system(spawn_driver(world.system(), std::move(config)));
+    world.pass(1s);
+  }
+  void happen(int count) {
+    event_batch facts;
+    for (int i = 0; i < count; ++i) facts.records.push_back({0, 0, events::job_submitted{job_id{7}, "job", 1, {}}});
+    world.say(front, box(facts));
+  }
+};
+
+TEST_F(driver_with_a_history, cuts_off_a_subscriber_that_stays_without_credit) {
+  config.max_event_lag = 4;
+  begin();
+  world.say(front, box(subscribe_events{0, 2}), client);
+  happen(2);
+  happen(4);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(1, 2));
+  EXPECT_THAT(hears->cut_off, IsEmpty());
+  happen(1);
+  ASSERT_THAT(hears->cut_off, SizeIs(1));
+  EXPECT_EQ(hears->cut_off[0]->last, 2u);
+  happen(1);
+  EXPECT_THAT(hears->cut_off, SizeIs(1)) << "it is forgotten";
+  world.say(front, box(subscribe_events{hears->cut_off[0]->last + 1, 100}), client);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8)) << "it has missed nothing";
+  EXPECT_EQ(hears->events.back()->skipped, 0u);
+}
+
+TEST_F(driver_with_a_history, says_how_many_events_are_no_longer_kept) {
+  config.max_event_lag = 4;
+  begin();
+  happen(20);
+  world.say(front, box(subscribe_events{3, 2}), client);
+  EXPECT_THAT(hears->event_numbers(), ElementsAre(13, 14));
+  EXPECT_EQ(hears->events.back()->skipped, 10u);
+}
+
+TEST_F(driver_with_a_history, gives_every_event_to_who_writes_them_down) {
+  begin();
+  happen(7);
+  happen(1);
+  std::vector<std::uint64_t> numbers;
+  for (const auto& event : taken) numbers.push_back(event.number);
+  EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST_F(driver, tells_of_the_alternatives_of_profiles_too) {
+  const auto hears = std::make_shared<heard_by_client>();
+  const auto client = spawn_listening_client(world, hears);
+  world.say(front, box(subscribe_events{0, 100}), client);
+  auto either = testing::make_profile({{"cores", 2}}, {{"cpus", "2"}});
+  const auto other = testing::make_profile({{"cores", 3}}, {{"cpus", "3"}});
+  either.alternatives = {other};
+  EXPECT_FALSE(world.request(
+      front, [](const boxed<job_accepted>&) {},
+      box(job_submission{testing::job_builder{}.profile(either).stage("s", 1).with(1).make(), {}}), client));
+  world.pass(1s);
+  std::size_t added = 0;
+  for (const auto& batch : hears->events)
+    for (const auto& record : batch->records)
+      if (const auto* fact = std::get_if<events::profile_added>(&record.content))
+        added += fact->content.executor_amount("cores") == 3;
+  EXPECT_EQ(added, 1u);
 }
 
 } // namespace

@@ -55,6 +55,7 @@ client_actor spawn_listening_client(testing::virtual_system& world, std::shared_
         [heard](const boxed<job_progress>& progress) { heard->progress.push_back(progress); },
         [heard](const boxed<job_end>& end) { heard->ends.push_back(end); },
         [heard](const boxed<event_batch>& batch) { heard->events.push_back(batch); },
+        [heard](const boxed<subscription_cut_off>& end) { heard->cut_off.push_back(end); },
     };
   };
   return world.end_with_system(world.system().spawn(behavior));

@@ -36,6 +36,7 @@ struct heard_by_client {
   std::vector<boxed<job_progress>> progress;
   std::vector<boxed<job_end>> ends;
   std::vector<boxed<event_batch>> events;
+  std::vector<boxed<subscription_cut_off>> cut_off;
 
   std::vector<std::uint64_t> event_numbers() const;
 };

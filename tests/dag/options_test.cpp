@@ -129,6 +129,7 @@ TEST(history, tells_a_job_from_its_submission_to_its_end) {
   EXPECT_EQ(submitted[0].job, job);
   EXPECT_EQ(submitted[0].name, "sums");
   EXPECT_EQ(submitted[0].stages, 2u);
+  EXPECT_EQ(submitted[0].first_stage, h.stage_of(job, 0));
   EXPECT_THAT(h.events<events::job_ended>(), SizeIs(0));
   h.drain();
 
@@ -153,6 +154,38 @@ TEST(history, tells_a_job_from_its_submission_to_its_end) {
   ASSERT_THAT(ended, SizeIs(1));
   EXPECT_EQ(ended[0].state, job_state::succeeded);
   h.check_idle();
+}
+
+TEST(history, tells_of_the_end_of_a_stage_what_it_was) {
+  scheduler_harness h;
+  const auto wide = make_profile({{"cores", 2}}, {{"cpus", "2"}});
+  const auto e = h.add(executor_builder{}.started_for(wide));
+  h.tick(std::chrono::minutes{1});
+  h.submit(job_builder{}.profile(wide).stage("once", 3).with(1));
+  h.tick(std::chrono::seconds{2});
+  h.succeed_all(e);
+  h.drain();
+  const auto stages = h.events<events::stage_completed>();
+  ASSERT_THAT(stages, SizeIs(1));
+  EXPECT_EQ(stages[0].name, "once");
+  EXPECT_EQ(stages[0].tasks, 3u);
+  EXPECT_EQ(stages[0].profile, h.events<events::stage_submitted>()[0].profile);
+  EXPECT_NE(stages[0].profile, default_profile_id);
+  EXPECT_GE(stages[0].nanoseconds, 2'000'000'000u);
+  EXPECT_LT(stages[0].nanoseconds, 60'000'000'000u) << "it was submitted after that";
+}
+
+TEST(history, names_the_profile_that_an_executor_was_asked_for_as) {
+  scheduler_harness h;
+  const auto wide = make_profile({{"cores", 2}}, {{"cpus", "2"}});
+  h.add(executor_builder{}.started_for(wide));
+  h.submit(job_builder{}.profile(wide).stage("s", 1).with(1));
+  h.add(executor_builder{}.started_for(wide).shape(h.shape_of(wide)));
+  const auto added = h.events<events::executor_added>();
+  ASSERT_THAT(added, SizeIs(2));
+  EXPECT_FALSE(added[0].profile);
+  EXPECT_EQ(added[1].profile, h.events<events::stage_submitted>()[0].profile);
+  h.drain();
 }
 
 TEST(history, tells_why_an_executor_went) {

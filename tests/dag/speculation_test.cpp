@@ -49,7 +49,7 @@ TEST(speculation, gives_a_task_that_takes_long_a_second_attempt_elsewhere) {
   EXPECT_EQ(copy.partition, 3u);
   EXPECT_EQ(copy.attempt, 1u);
   EXPECT_THAT(s.h.events<events::speculative_task_submitted>(),
-              ElementsAre(events::speculative_task_submitted{s.first.stage, 3, 0, s.slow}));
+              ElementsAre(events::speculative_task_submitted{s.first.stage, 3, 0, s.slow, 0}));
   s.h.tick(10s);
   EXPECT_THAT(s.h.attempts(), SizeIs(2)) << "one copy, not more";
   s.h.succeed(copy);

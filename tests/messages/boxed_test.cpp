@@ -58,7 +58,7 @@ peer_actor::behavior_type peer(stateful_pointer<peer_actor, peer_state> self,
 client_actor::behavior_type client(client_actor::pointer self, std::shared_ptr<std::promise<job_progress>> heard) {
   harden(self, {});
   return {[heard](const boxed<job_progress>& progress) { heard->set_value(*progress); }, [](const boxed<job_end>&) {},
-          [](const boxed<event_batch>&) {}};
+          [](const boxed<event_batch>&) {}, [](const boxed<subscription_cut_off>&) {}};
 }
 
 TEST(boxed, shares_the_value_within_a_system) {

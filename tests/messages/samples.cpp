@@ -231,10 +231,11 @@ task_batch range_batch() {
 std::vector<events::record> full_history() {
   std::vector<events::any> all{
       events::profile_added{profile_id{5}, full_profile()},
-      events::job_submitted{job_id{2}, "reads", 3},
+      events::job_submitted{job_id{2}, "reads", 3, stage_id{20}},
       events::job_ended{job_id{2}, job_state::failed, make_error(ec::task_failed, "stage 1")},
       events::stage_submitted{job_id{2}, stage_id{21}, 1, "align", profile_id{5}, 100},
-      events::stage_completed{job_id{2}, stage_id{21}, 1, make_error(ec::cancelled, "why")},
+      events::stage_completed{job_id{2}, stage_id{21}, 1, make_error(ec::cancelled, "why"), "align", profile_id{5}, 100,
+                              2'500'000'000},
       events::lease_granted{lease_id{31}, executor_id{7}, profile_id{5}, full_allotment()},
       events::lease_released{lease_id{31}, executor_id{7}},
       events::lease_refused{lease_id{31}, executor_id{7}, "gpu 0 is taken"},
@@ -242,18 +243,19 @@ std::vector<events::record> full_history() {
       events::task_failed{stage_id{21}, 5, 1, executor_id{7}, task_status::lost, failure_cause::memory_limit,
                           any_bytes},
       events::executor_requested{request_id{3}, shape_id{6}, "cores 4"},
-      events::executor_added{full_info()},
+      events::executor_added{full_info(), profile_id{5}},
       events::executor_removed{executor_id{7}, "silent for 10s", true, full_exit()},
       events::map_output_lost{stage_id{20}, 4, executor_id{7}},
       events::attempt_overdue{job_id{2}, stage_id{21}, 5, 1, executor_id{7}, true, "it still runs"},
       events::task_escalated{stage_id{21}, 5, 1, executor_id{7}, profile_id{9}},
-      events::speculative_task_submitted{stage_id{21}, 5, 1, executor_id{7}},
+      events::speculative_task_submitted{stage_id{21}, 5, 1, executor_id{7}, 3},
       events::executor_excluded{executor_id{7}, "alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
       events::executor_readmitted{executor_id{7}, profile_id{3}, "its time is over"},
       events::node_excluded{"alpha", profile_id{3}, 2, 3'600'000'000'000, "exit code 1"},
       events::node_readmitted{"alpha", profile_id{3}, "its time is over"},
-      events::stage_unschedulable{job_id{2}, stage_id{21}, profile_id{3}, "all 2 executors are excluded"},
-      events::stage_restarted{job_id{2}, stage_id{21}, 1, "partition 2 failed"},
+      events::stage_unschedulable{job_id{2}, stage_id{21}, profile_id{3}, "all 2 executors are excluded", 3},
+      events::stage_restarted{job_id{2}, stage_id{21}, 1, "partition 2 failed", "align", profile_id{5}, 100,
+                              2'500'000'000},
   };
   static_assert(std::variant_size_v<events::any> == 23, "a new event needs a sample here");
   std::vector<events::record> records;
@@ -550,7 +552,11 @@ std::vector<subscribe_events> of() {
 }
 template <>
 std::vector<event_batch> of() {
-  return {{full_history()}, {}};
+  return {{full_history(), 9}, {}};
+}
+template <>
+std::vector<subscription_cut_off> of() {
+  return {{12}, {}};
 }
 
 } // namespace troupe::samples
