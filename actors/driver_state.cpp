@@ -327,18 +327,22 @@ void driver_state::stop_allocator(driver_pointer self, const std::string& reason
       .then([next](const boxed<acknowledged>&) { next(); }, [next](const caf::error&) { next(); });
 }
 
-void driver_state::stop_executors(driver_pointer self, const std::string& reason, stop_promise promise) {
-  if (executors.empty()) {
-    promise.deliver(box(acknowledged{}));
-    return;
-  }
+void driver_state::stop_executors(driver_pointer self, const std::string& reason, const stop_promise& promise) {
+  if (executors.empty()) return collect_history(self, reason, promise);
   const auto left = std::make_shared<std::size_t>(executors.size());
-  auto next = [left, promise]() mutable {
-    if (--*left == 0) promise.deliver(box(acknowledged{}));
+  auto next = [this, self, reason, left, promise] {
+    if (--*left == 0) collect_history(self, reason, promise);
   };
   for (const auto& [id, e] : executors)
     ask(self, e.handle, config.heartbeat_interval, box(stop_session{reason}))
-        .then([next](const boxed<acknowledged>&) mutable { next(); }, [next](const caf::error&) mutable { next(); });
+        .then([next](const boxed<acknowledged>&) { next(); }, [next](const caf::error&) { next(); });
+}
+
+/// The scheduler tells what it has seen of the last executors before it answers.
+void driver_state::collect_history(driver_pointer self, const std::string& reason, stop_promise promise) {
+  auto over = [promise]() mutable { promise.deliver(box(acknowledged{})); };
+  ask(self, scheduler, config.request_timeout, box(stop_session{reason}))
+      .then([over](const boxed<acknowledged>&) mutable { over(); }, [over](const caf::error&) mutable { over(); });
 }
 
 } // namespace troupe::detail

@@ -98,7 +98,8 @@ struct driver_state {
   using stop_promise = caf::typed_response_promise<boxed<acknowledged>>;
   void stop(driver_pointer self, const std::string& reason, const stop_promise& promise);
   void stop_allocator(driver_pointer self, const std::string& reason, const stop_promise& promise);
-  void stop_executors(driver_pointer self, const std::string& reason, stop_promise promise);
+  void stop_executors(driver_pointer self, const std::string& reason, const stop_promise& promise);
+  void collect_history(driver_pointer self, const std::string& reason, stop_promise promise);
 };
 
 } // namespace troupe::detail

@@ -12,6 +12,7 @@
 #include <troupe/actors/driver.hpp>
 #include <troupe/actors/in_process_backend.hpp>
 #include <troupe/launcher/ending_time.hpp>
+#include <troupe/launcher/event_log.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -40,6 +41,7 @@ struct application::impl {
   std::unique_ptr<caf::actor_system> system;
   std::shared_ptr<local_blocks> local = std::make_shared<local_blocks>();
   std::shared_ptr<block_client> fetcher;
+  std::shared_ptr<events::event_file> event_log; ///< null: none is wanted
   driver_actor driver;
   bool own_driver = false;
   std::shared_ptr<job_connection> jobs;
@@ -173,11 +175,9 @@ result<driver_config> application::impl::configure_driver() const {
   d.heartbeat_timeout = s.get(keys::executor_heartbeat_timeout);
   d.request_timeout = s.get(keys::driver_request_timeout);
   d.loggers = log->loggers();
-  d.unix_nanoseconds = [] {
-    return std::int64_t{
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-            .count()};
-  };
+  d.unix_nanoseconds = unix_nanoseconds_now;
+  d.max_event_lag = static_cast<std::size_t>(s.get(keys::events_max_lag));
+  if (event_log) d.on_event = [to = event_log](const events::record& event) { to->append(event); };
   return d;
 }
 
@@ -216,6 +216,9 @@ result<void> application::impl::start_driver(const master_address& master) {
         std::make_shared<session_limits>(s, session_id, directory->path(), !in_process, log->loggers()("launcher"));
   make_fetcher(secret);
 
+  auto opened = open_event_log(s, session_id, log->loggers()("launcher"));
+  if (!opened) return opened.error();
+  event_log = std::move(*opened);
   auto d = configure_driver();
   if (!d) return d.error();
   d->secret = std::make_shared<const session_secret>(secret);
@@ -377,6 +380,7 @@ void application::impl::stop() {
     static_cast<void>(config.release());
   }
   system.reset();
+  if (event_log) event_log->close();
 }
 
 application::application(std::unique_ptr<impl> p) : impl_(std::move(p)) {}

@@ -99,6 +99,13 @@ constexpr setting_schema entries[] = {
           "Most executors that are running or being started at one time, of all profiles together."),
     time(keys::dynamic_allocation_retry_pause, "1s", ns_per_ms, driver,
          "Pause after an executor could not be started; it doubles with each further failure."),
+    text(keys::event_log_directory, "", driver,
+         "Directory, which exists, of the files of troupe.event-log.enabled; each is called <session>.jsonl."),
+    flag(keys::event_log_enabled, "false", driver,
+         "Whether the driver writes every event of its session to a file, one JSON object a line."),
+    count(keys::events_max_lag, "10000", 1, 10'000'000, driver,
+          "How many events may come while a subscriber has no credit before it is cut off; the driver keeps twice as "
+          "many for it to come back for."),
     flag(keys::exclude_on_failure_enabled, "false", driver,
          "Whether executors and hosts on which different tasks of a profile have failed get no tasks of that profile "
          "for "
