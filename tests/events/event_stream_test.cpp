@@ -116,6 +116,14 @@ TEST_F(event_stream_of_ten, counts_from_when_the_credit_was_opened_where_there_n
   EXPECT_EQ(sent[0].last, 2u) << "it reads on from where it would have begun";
 }
 
+TEST_F(event_stream_of_ten, cuts_nobody_off_for_many_events_at_once) {
+  stream.subscribe(1, 0, 100);
+  happen(15);
+  const auto sent = stream.deliver();
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_THAT(sent[0].records, SizeIs(15)) << "it has credit";
+}
+
 TEST_F(event_stream_of_ten, forgets_who_is_gone) {
   stream.subscribe(1, 0, 5);
   stream.forget(1);
