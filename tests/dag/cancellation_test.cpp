@@ -237,7 +237,7 @@ TEST(overdue_attempts, send_what_waits_behind_them_elsewhere) {
   for (const auto& kill : h.last_orders[e].kills) EXPECT_NE(kill.partition, front.partition);
   std::vector<fake_end> ends;
   for (const auto& a : queue) ends.push_back({a, task_status::killed, {}, {}});
-  h.deliver(h.executor(e).report(ends));
+  h.deliver(h.executor(e).report(ends, 100ns));
   EXPECT_THAT(h.attempts(e), SizeIs(1)) << "nothing more is queued behind it";
   const auto b = h.add(executor_builder{}.in_process());
   EXPECT_FALSE(h.attempts(b).empty());

@@ -105,12 +105,12 @@ TEST(exact_placement, a_task_only_profile_runs_on_whatever_executor_its_tasks_fi
 TEST(exact_placement, for_a_task_only_profile_executors_of_the_default_shape_are_wanted) {
   scheduler_harness h{by_identity()};
   const auto wide = make_profile({{"cores", 4}}, {{"cpus", "1"}});
-  h.submit(job_builder{}.profile(wide).stage("t", 8).with(1),
+  h.submit(job_builder{}.profile(wide).stage("d", 1).stage("t", 8).with(1),
            {{{0}, {1}, wide}, {{1}, {1}, make_profile({{"cores", 4}}, {{"cpus", "2"}}), true}});
   ASSERT_FALSE(h.loads.empty());
   ASSERT_THAT(h.loads.back().loads, SizeIs(1));
   EXPECT_EQ(h.loads.back().loads[0].shape, shape_id{1});
-  EXPECT_EQ(h.loads.back().loads[0].executors_wanted, 4u) << "two tasks on each";
+  EXPECT_EQ(h.loads.back().loads[0].executors_wanted, 1u + 4u) << "two tasks of the second stage on each";
   EXPECT_EQ(h.loads.back().new_shapes.at(0).profile.executor_amount("cores"), 4);
 }
 

@@ -113,21 +113,38 @@ TEST(exact_stage_attempts, late_news_of_the_same_loss_do_not_lose_what_was_made_
   h.check_idle();
 }
 
+// DG-7: also where the output was known to be lost, and is made again already.
+TEST(exact_stage_attempts, wait_for_their_time_although_their_input_is_there_again) {
+  scheduler_harness h{options_of(exact)};
+  const auto a = h.add(executor_builder{}.cores(1));
+  h.add(executor_builder{}.cores(3));
+  const auto job = h.submit(shuffled(1, 2));
+  h.succeed_all(a);
+  ASSERT_THAT(h.attempts_of(job, 1), SizeIs(2));
+  h.lose(a, "it left", false);
+  ASSERT_THAT(h.attempts_of(job, 0), SizeIs(1)) << "at once";
+  h.fetch_fail(h.attempts_of(job, 1).at(0), h.stage_of(job, 0), 0);
+  h.succeed(h.attempts_of(job, 0).at(0));
+  EXPECT_THAT(h.attempts_of(job, 1), SizeIs(0));
+  h.tick(200ms);
+  EXPECT_THAT(h.attempts_of(job, 1), SizeIs(2));
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
 // DG-9 reaches every job; results, which nobody has missed, stay.
 TEST(exact_stage_attempts, outputs_of_other_jobs_on_that_executor_are_made_again_and_results_are_not) {
   scheduler_harness h{options_of(exact)};
-  const auto e = h.add(executor_builder{}.cores(2));
+  const auto e = h.add(executor_builder{}.cores(4));
   const auto kept = h.submit(job_builder{}.stage("results", 1).stage("rest", 1).after(0));
   h.succeed_all(e);
-  const auto holding = h.submit(job_builder{}.stage("large", 1));
-  for (const auto& a : h.attempts_of(holding, 0)) {
-    auto end = h.executor(e).success(a);
-    end.result = stored_result(1000);
-    h.deliver(h.executor(e).report({end}));
-  }
+  const auto holding = h.submit(job_builder{}.stage("large", 2)); // one of them is done, the other runs on
+  auto end = h.executor(e).success(h.attempts_of(holding, 0).at(0));
+  end.result = stored_result(1000);
+  h.deliver(h.executor(e).report({end}));
   const auto other = h.submit(shuffled(1, 1));
-  h.succeed(h.attempts_of(other, 0).at(0)); // its reducer runs now
-  h.drain();
+  for (std::uint32_t stage = 0; stage < 2; ++stage) h.succeed(h.attempts_of(other, stage).at(0));
   const auto first = h.submit(shuffled(1, 1));
   h.succeed(h.attempts_of(first, 0).at(0));
   const auto second = h.submit(shuffled(1, 1));
@@ -140,7 +157,7 @@ TEST(exact_stage_attempts, outputs_of_other_jobs_on_that_executor_are_made_again
   h.tick(200ms);
   EXPECT_EQ(h.progress(second).stages[0].state, stage_state::running);
   h.drain();
-  for (const auto job : {kept, other, first, second}) EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  for (const auto job : {kept, holding, other, first, second}) EXPECT_EQ(h.progress(job).state, job_state::succeeded);
   h.release_results(holding);
   h.check_idle();
 }
