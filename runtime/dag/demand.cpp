@@ -216,7 +216,12 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
   for (const auto& [d, lanes] : ready_) {
     const auto& what = pool_.demand_of(d);
     std::uint64_t pending = 0;
-    for (const auto& [r, lane] : lanes) pending += tasks_without_room(*lane, d);
+    bool none = false; // of those that want executors now
+    for (const auto& [r, lane] : lanes) {
+      const auto wants = tasks_without_room(*lane, d);
+      pending += wants;
+      none = none || (wants > 0 && !has_enough(*lane->stage, d));
+    }
     if (pending == 0) continue;
     auto& load = loads[what.shape];
     load.shape = what.shape;
@@ -226,7 +231,6 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
       return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, 0xffff'ffff));
     };
     load.waiting_tasks = clamp(std::uint64_t{load.waiting_tasks} + pending);
-    const bool none = is_unsatisfied(d);
     if (none && pool_.has_wrong_program(d)) continue; // another one would not help
     load.executors_wanted = clamp(std::uint64_t{load.executors_wanted} + wanted);
     load.satisfied_by_none = load.satisfied_by_none || none;

@@ -107,28 +107,19 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
         const bool blame = needed && ((lost && first && !suspect) || late || attempt >= task_set::free_attempts);
         if (suspect) accused.push_back({run.stage, p});
         if (blame && first && crashed && !gang) convict({run.stage, p}, now);
-        if (gang) {
-          if (blame) {
-            out.push_back(effects::publish{events::task_failed{
-                stage->id, p, attempt, id, task_status::lost,
-                exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit : failure_cause::lost, cause}});
-            at_stake.push_back({{run.stage, p}, pool_.demand_of(lease.demand).profile});
-          }
-          gangs.push_back({{run.stage, p}, attempt, blame});
-          continue;
-        }
-        const bool has_more = blame && first && crashed && exit.cause == exit_cause::memory_limit &&
+        const bool has_more = blame && !gang && first && crashed && exit.cause == exit_cause::memory_limit &&
                               escalate(*stage, p, lease, attempt, now, out);
-        const auto failures = stage->tasks.requeue(p, attempt, blame && !has_more);
+        if (gang) gangs.push_back({{run.stage, p}, attempt, blame});
+        const auto failures = gang ? 0 : stage->tasks.requeue(p, attempt, blame && !has_more);
         if (!blame && !suspect) continue;
-        ++stage->failures;
+        if (!gang) ++stage->failures;
         const auto why = suspect                                  ? failure_cause::suspected
                          : late                                   ? failure_cause::time_limit
                          : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
                                                                   : failure_cause::lost;
         out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
         if (!has_more) at_stake.push_back({{run.stage, p}, pool_.demand_of(lease.demand).profile});
-        if (blame && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
+        if (blame && !gang && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
           failed.emplace_back(
               job.id, make_error(ec::task_failed,
                                  "stage " + std::to_string(stage->index) + " (" + stage->spec->name + "), partition " +

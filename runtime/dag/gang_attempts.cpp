@@ -99,7 +99,6 @@ bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now,
   const auto broken = std::move(broken_.extract(stage.id).mapped());
   if (job.finished() || stage.state != stage_state::running) return !job.finished();
   const bool exact = options_.matching == profile_matching::exact;
-  tell_restart(stage, broken.why, now, out);
   if (exact && !stage.spec->is_shuffle_map()) {
     fail(job,
          make_error(ec::task_failed, "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
@@ -109,6 +108,7 @@ bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now,
          now, out);
     return false;
   }
+  tell_restart(stage, broken.why, now, out);
   clear_gang(job, stage);
   if (broken.escalates) {
     const auto lane = lane_of(escalations_of(stage.tasks.lane_of(0)) + 1, false);

@@ -52,8 +52,7 @@ std::optional<demand_index> dag_scheduler::demand_to_gather(const task_lane& lan
 /// Under `compatible` the first of the gangs that wait holds executors that it cannot use yet, closed to other work. It
 /// alone: two of them, each with a part of what both need, would wait for each other for ever.
 void dag_scheduler::gather(time_point now) {
-  if (options_.matching == profile_matching::exact) return;
-  if (!std::exchange(gather_due_, false)) return;
+  if (!std::exchange(gather_due_, false) || options_.matching == profile_matching::exact) return;
   if (gangs_.empty()) return stop_gathering();
   const auto& first = *gangs_.begin()->second;
   const auto d = demand_to_gather(first);

@@ -113,9 +113,7 @@ bool executor_pool::satisfies(executor_index executor, demand_index d) const {
 }
 
 const executor_record::service* executor_pool::find_service(const executor_record& e, demand_index d) {
-  const auto it =
-      std::lower_bound(e.services.begin(), e.services.end(), d,
-                       [](const executor_record::service& s, demand_index wanted) { return s.demand < wanted; });
+  const auto it = std::ranges::lower_bound(e.services, d, {}, &executor_record::service::demand);
   return it == e.services.end() || it->demand != d ? nullptr : &*it;
 }
 
@@ -179,7 +177,11 @@ std::int64_t executor_pool::slots_on(executor_index executor, demand_index d) co
 }
 
 std::int64_t executor_pool::free_on(executor_index executor, demand_index d) const {
-  if (!satisfies(executor, d) || closed(executor, d) != hindrance::none) return 0;
+  return satisfies(executor, d) ? free_in_service(executor, d) : 0;
+}
+
+std::int64_t executor_pool::free_in_service(executor_index executor, demand_index d) const {
+  if (closed(executor, d) != hindrance::none) return 0;
   return executors_[executor]->book.free_slots(*demands_[d].what.content, demands_[d].what.profile);
 }
 
@@ -192,9 +194,7 @@ void executor_pool::recount(executor_index executor, demand_index d) {
   if (fits(e, d)) (e.excluded.contains(record.what.profile) ? record.excluded : record.satisfied_by).insert(executor);
   const bool satisfied = record.satisfied_by.contains(executor);
   auto& services = executors_[executor]->services;
-  const auto at =
-      std::lower_bound(services.begin(), services.end(), d,
-                       [](const executor_record::service& s, demand_index wanted) { return s.demand < wanted; });
+  const auto at = std::ranges::lower_bound(services, d, {}, &executor_record::service::demand);
   const bool was = at != services.end() && at->demand == d;
   if (satisfied) record.slots += slots_on(executor, d);
   if (satisfied && !was) services.insert(at, executor_record::service{d, 0, false, {}});
@@ -217,7 +217,7 @@ void executor_pool::refresh(executor_index executor, demand_index d) {
 void executor_pool::refresh(executor_index executor, executor_record::service& s) {
   auto& record = demands_[s.demand];
   const auto& e = *executors_[executor];
-  const auto free = free_on(executor, s.demand);
+  const auto free = free_in_service(executor, s.demand);
   if (free == 0) return drop_room(s);
   const room_key key{excess_of(e, record.what), load_of(e), e.info.executor, executor};
   record.free += free - s.free;

@@ -238,6 +238,8 @@ private:
   bool fits(const executor_record& e, demand_index d) const { return unfit(e, d) == hindrance::none; }
   hindrance closed(executor_index executor, demand_index d) const;
   std::int64_t free_on(executor_index executor, demand_index d) const;
+  /// The same. @pre satisfies(executor, d)
+  std::int64_t free_in_service(executor_index executor, demand_index d) const;
   std::int64_t excess_of(const executor_record& e, const demand& d) const;
   std::int64_t load_of(const executor_record& e) const;
   void recount(executor_index executor, demand_index d);

@@ -207,6 +207,7 @@ TEST(gang_attempts, a_result_stage_fails_its_job_under_the_exact_policy) {
   ASSERT_NE(h.end_of(job), nullptr);
   EXPECT_THAT(h.end_of(job)->failure.message,
               AllOf(HasSubstr("Could not recover from a failed barrier ResultStage."), HasSubstr("no luck")));
+  EXPECT_THAT(h.events<events::stage_restarted>(), IsEmpty()) << "it does not run again";
   end_killed(h);
   h.check_idle();
 }
@@ -461,6 +462,21 @@ TEST(gang_attempts, count_missing_inputs_and_failures_together_under_the_exact_p
   EXPECT_EQ(attempts, 4);
   end_killed(h);
   h.drain();
+  h.check_idle();
+}
+
+TEST(gang_attempts, one_that_took_too_long_and_does_not_end_failed_for_that) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{}.cores(1));
+  const auto job = h.submit(job_builder{}.max_failures(1).stage("gang", 1).barrier());
+  const auto task = h.attempts_of(job, 0).at(0);
+  auto report = h.executor(a).report({});
+  report.overdue.push_back({task.stage, task.partition, task.attempt, task.lease, job, "gang", 1, true});
+  h.deliver(report);
+  h.lose(a, "it was replaced", false);
+  ASSERT_THAT(h.events<events::task_failed>(), SizeIs(1));
+  EXPECT_EQ(h.events<events::task_failed>()[0].cause, failure_cause::time_limit);
+  EXPECT_NE(h.end_of(job), nullptr);
   h.check_idle();
 }
 

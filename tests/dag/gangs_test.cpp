@@ -281,6 +281,18 @@ TEST(gangs, ask_for_executors_one_after_the_other) {
   h.check_idle();
 }
 
+TEST(gangs, that_lack_something_do_not_speak_for_those_before_them) {
+  scheduler_harness h;
+  h.add(executor_builder{}.cores(2));
+  h.submit(job_builder{}.stage("busy", 1));
+  h.submit(job_builder{}.stage("gang", 2).barrier());
+  h.submit(job_builder{}.stage("large", 9).barrier());
+  h.tick();
+  ASSERT_THAT(h.loads.back().loads, SizeIs(1));
+  EXPECT_EQ(h.loads.back().loads[0].executors_wanted, 1u);
+  EXPECT_FALSE(h.loads.back().loads[0].satisfied_by_none) << "what is there is enough for the first one";
+}
+
 TEST(gangs, that_can_no_longer_be_fail_after_a_time) {
   scheduler_harness h;
   h.answer = [](const executor_shape&) { return feasibility{false, false, "executors are started by hand", 0}; };
