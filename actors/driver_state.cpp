@@ -4,6 +4,7 @@
 
 #include <troupe/actors/resource_profile_manager.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/exact_rules.hpp>
 #include <troupe/runtime/resources/quote.hpp>
 
@@ -15,6 +16,16 @@ constexpr std::size_t most_cached_profiles = 10'000;
 constexpr const char* connection_lost_cause = "connection lost";
 /// For the allocator, which has to look only; it does not wait so long itself.
 constexpr duration exit_patience = std::chrono::seconds{5};
+
+/// An executor with less than it was started for would be given tasks, refuse them, and be given them again.
+result<void> check_satisfies(const executor_info& info) {
+  std::string missing;
+  for (const auto& one : shortfalls(info.capacity, info.profile))
+    missing += (missing.empty() ? "" : ", ") + to_string(one);
+  if (missing.empty()) return {};
+  return make_error(ec::infeasible, "the executor has less than its profile says: it " + missing +
+                                        "; give its machine what is missing, or ask for less");
+}
 
 } // namespace
 
@@ -88,6 +99,7 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
                                               ": one that is started by hand names none"));
   if (auto valid = validate(registration.info.capacity); !valid) return refuse(valid.error());
   if (auto valid = validate(registration.info.profile); !valid) return refuse(valid.error());
+  if (auto valid = check_satisfies(registration.info); !valid) return refuse(valid.error());
   known_executor record;
   record.info = registration.info;
   record.info.executor = executor_id{next_executor++};

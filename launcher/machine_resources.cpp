@@ -45,6 +45,10 @@ result<machine_resources> resources_of_machine(const settings& s) {
       for (std::int64_t i = 0; i < s.get(keys::gpu_fake); ++i) addresses.push_back("fake-" + std::to_string(i));
       out.fake.push_back(name);
     }
+    if (const auto found = static_cast<std::int64_t>(addresses.size()); found < resource.amount)
+      out.notes.push_back("resource " + name + ": " + std::to_string(found) + " addresses were found, fewer than the " +
+                          std::to_string(resource.amount) + " of troupe.executor.resource." + name +
+                          ".amount: no executor of the default profile can be started here");
     if (addresses.empty()) continue;
     out.pools[name] = {static_cast<std::int64_t>(addresses.size()), std::move(addresses)};
   }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -20,6 +21,18 @@ namespace troupe {
 namespace {
 
 time_point now() { return time_point{std::chrono::steady_clock::now().time_since_epoch()}; }
+
+/// The last line of a file, in quotes, where it has one: the file itself may go with its session.
+std::string last_words(const std::string& path) {
+  constexpr std::streamoff most = 4096;
+  std::ifstream file{path, std::ios::binary | std::ios::ate};
+  if (!file) return {};
+  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - most));
+  std::string last;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) last = std::move(line);
+  return last.empty() ? last : ": \"" + last + '"';
+}
 
 } // namespace
 
@@ -153,7 +166,10 @@ void process_backend::reap() {
     carving_.free(it->first);
     const auto exit = got == c.pid ? describe_exit(status, c.limits) : executor_exit{};
     auto detail = got == c.pid ? to_string(exit) : std::string{"it is gone"};
-    if (!c.stopping) detail += "; see " + options_.start.run_directory + "/" + name_of_executor(it->first) + ".err";
+    if (!c.stopping) {
+      const auto errors = options_.start.run_directory + "/" + name_of_executor(it->first) + ".err";
+      detail += last_words(errors) + "; see " + errors;
+    }
     ended_.push_back({it->first, c.shape, launch_state::gone, std::move(detail), exit});
     over_.insert(it->first);
     const bool killed = got == c.pid && WIFSIGNALED(status);

@@ -5,10 +5,13 @@
 #include <stdexcept>
 
 #include <troupe/runtime/config/amount_text.hpp>
+#include <troupe/runtime/resources/quote.hpp>
 #include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
 namespace {
+
+constexpr std::size_t longest_shown_value = 1024;
 
 struct split_family {
   std::string_view head;
@@ -189,6 +192,13 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
   return bad_value(entry);
 }
 
+std::string show_value(std::string_view text) {
+  const auto is_plain = [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; };
+  const bool plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
+                     std::all_of(text.begin(), text.end(), is_plain) && text.size() <= longest_shown_value;
+  return plain ? std::string{text} : detail::quote(text);
+}
+
 std::string describe_values(const setting_schema& entry) {
   const auto least = limit_text(entry, entry.least);
   switch (entry.type) {
@@ -197,7 +207,7 @@ std::string describe_values(const setting_schema& entry) {
     return "a whole number from " + least + " to " + limit_text(entry, entry.most) + ", without leading zeros";
   case setting_type::memory:
     return "a memory size such as 512m or 2g" + (entry.least > 0 ? ", at least " + least : std::string{}) +
-           (entry.most < most_memory ? ", at most " + limit_text(entry, entry.most) : std::string{});
+           ", at most " + limit_text(entry, entry.most);
   case setting_type::time:
   case setting_type::time_or_never:
     return "a time such as 500ms, 10s or 5min, " + (entry.least > 0 ? "from " + least : std::string{"0"}) + " to " +

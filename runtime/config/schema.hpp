@@ -90,6 +90,10 @@ const setting_schema& schema_entry(std::string_view name);
 /// Reads a value. The error says what is allowed here, not where the text came from.
 result<setting_value> parse_setting(const setting_schema& entry, std::string_view text);
 
+/// What somebody wrote, to stand in a sentence: in quotes where one would not see it otherwise (nothing, blanks at its
+/// ends, control characters) or it has no end.
+std::string show_value(std::string_view text);
+
 /// What `parse_setting` takes, for people: `a whole number from 1 to 100`, `one of error, merge`.
 std::string describe_values(const setting_schema& entry);
 

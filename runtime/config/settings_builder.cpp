@@ -100,7 +100,7 @@ result<void> settings_builder::put(std::string_view name, std::string_view text,
   auto match = find_key(name);
   if (!match) return fault(origin, std::string{name} + " = " + std::string{text} + ": " + match.error().message);
   auto value = parse_setting(*match->entry, text);
-  if (!value) return fault(origin, std::string{name} + " = " + std::string{text} + ": " + value.error().message);
+  if (!value) return fault(origin, std::string{name} + " = " + show_value(text) + ": " + value.error().message);
   if (match->entry->type == setting_type::path && !text.empty())
     value = setting_value{(std::filesystem::path{directory} / text).lexically_normal().string()};
   const auto kept = settings_.values_.find(name);

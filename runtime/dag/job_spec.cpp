@@ -195,6 +195,11 @@ result<void> validate(const job_spec& job) {
   if (job.max_task_failures == 0) return invalid("max_task_failures is 0, needs at least 1");
   for (std::size_t i = 0; i < job.stages.size(); ++i)
     if (auto why = check_stage(job, i)) return invalid(label(job, i) + " " + *why);
+  std::uint64_t tasks = 0; // the driver has a record of each
+  for (const auto& stage : job.stages) tasks += stage.tasks;
+  if (tasks > max_tasks_per_job)
+    return invalid("its stages have " + std::to_string(tasks) + " tasks together, at most " +
+                   std::to_string(max_tasks_per_job) + " are allowed: give each task more to do, or make several jobs");
   return {};
 }
 

@@ -133,6 +133,8 @@ std::uint32_t add_profile(job_spec& job, const resource_profile& profile);
 inline constexpr duration max_timeout = std::chrono::hours{24 * 1000};
 /// Most tasks that a stage may have.
 inline constexpr std::uint32_t max_tasks_per_stage = 100'000'000;
+/// Most tasks that all stages of a job may have together.
+inline constexpr std::uint64_t max_tasks_per_job = max_tasks_per_stage;
 /// Longest name of a job, a group of jobs or a stage, in bytes.
 inline constexpr std::size_t max_stage_name_size = 1024;
 /// Largest argument of one task, in bytes: arguments pass through the driver, data should not.

@@ -45,16 +45,20 @@ result<discovered_resource> from_list(const discovery_request& request) {
 }
 
 result<discovered_resource> from_script(const discovery_request& request, const discovery_io& io) {
-  const auto fault = [&](ec code, const std::string& what) {
-    return make_error(code, "discovery script " + quote(request.script) + " for " + request.resource + " " + what);
+  // Whatever is wrong with it, who named it has to mend it.
+  const auto fault = [&](const std::string& what) {
+    return make_error(ec::invalid_configuration,
+                      "discovery script " + quote(request.script) + " for " + request.resource + " " + what);
   };
   const auto ran = io.run({{request.script}, request.time_out});
-  if (!ran) return fault(ran.error().code, "failed: " + ran.error().message);
-  if (ran->exit_code != 0) return fault(ec::io, "ended with " + ending(*ran));
+  if (!ran)
+    return fault("failed: " + ran.error().message +
+                 (ran.error().code == ec::cancelled ? " (troupe.resources.discovery-timeout)" : ""));
+  if (ran->exit_code != 0) return fault("ended with " + ending(*ran));
   auto found = parse_resource_json(ran->output);
-  if (!found) return fault(found.error().code, "printed something else than a resource: " + found.error().message);
+  if (!found) return fault("printed something else than a resource: " + found.error().message);
   if (found->name != request.resource)
-    return fault(ec::malformed, "returned resource name " + found->name + " and " + request.resource + " was expected");
+    return fault("returned resource name " + found->name + " and " + request.resource + " was expected");
   return discovered_resource{std::move(found->addresses), request.script, {}};
 }
 
@@ -152,7 +156,8 @@ result<discovered_resource> discover(const discovery_request& request, const dis
   auto& addresses = found->addresses;
   const auto needed = static_cast<std::size_t>(*request.amount);
   if (addresses.size() < needed) {
-    std::string why = addresses.empty() ? "" : " (" + joined(addresses) + ", from " + found->origin + ")";
+    std::string why = addresses.empty() ? "" : joined(addresses) + ", ";
+    why = found->origin == "none" ? "" : " (" + why + "from " + found->origin + ")";
     for (const auto& note : found->notes) why += "; " + note;
     return make_error(ec::infeasible, "resource " + request.resource + ": " + std::to_string(needed) +
                                           " addresses are needed and there are only " +

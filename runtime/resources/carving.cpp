@@ -331,7 +331,7 @@ feasibility carving::check(const resource_profile& shape) const {
     if (w.resource == resource_names::memory) sentence += memory_parts(shape);
     sentence += ": the largest of " + hosts + " has " + number_text(w, largest);
     if (largest == 0 && !other_kind) {
-      std::vector<std::string> known;
+      std::vector<std::string> known{std::string{resource_names::cores}, std::string{resource_names::memory}};
       for (const auto& host : hosts_)
         for (const auto& [name, pool] : host.custom) known.push_back(name);
       if (const auto meant = nearest_name(w.resource, known); !meant.empty())

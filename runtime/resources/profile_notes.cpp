@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include <troupe/runtime/spelling.hpp>
+
 namespace troupe {
 namespace {
 
@@ -45,6 +47,12 @@ constexpr std::array<slip, 10> task_slips{{
     {"gpu", resource_names::gpu},
 }};
 
+/// What a slip of one letter, or two in the wrong order, can hide. Short names have too many neighbours.
+constexpr std::array<std::string_view, 5> long_executor_names{resource_names::cores, resource_names::memory,
+                                                              resource_names::memory_overhead, resource_names::off_heap,
+                                                              resource_names::pyspark_memory};
+constexpr std::array<std::string_view, 1> long_task_names{resource_names::memory};
+
 /// The name without what people vary: case and separators.
 std::string plain(std::string_view name) {
   std::string out;
@@ -53,14 +61,18 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-template <std::size_t N>
-void note_slip(const std::array<slip, N>& slips, std::string_view side, std::string_view name,
-               std::vector<std::string>& notes) {
+template <std::size_t N, std::size_t M>
+void note_slip(const std::array<slip, N>& slips, const std::array<std::string_view, M>& long_names,
+               std::string_view side, std::string_view name, std::vector<std::string>& notes) {
   const auto written = plain(name);
   const auto found = std::find_if(slips.begin(), slips.end(), [&](const slip& s) { return s.written == written; });
-  if (found != slips.end() && found->meant != name)
+  const auto near = std::find_if(long_names.begin(), long_names.end(), [&](std::string_view known) {
+    return written.size() <= 64 && edit_distance(written, plain(known)) == 1;
+  });
+  const auto meant = found != slips.end() ? found->meant : near != long_names.end() ? *near : name;
+  if (meant != name)
     notes.push_back(std::string{side} + " resource " + std::string{name} + " is a custom resource; did you mean " +
-                    std::string{found->meant} + "?");
+                    std::string{meant} + "?");
 }
 
 } // namespace
@@ -94,13 +106,13 @@ std::vector<std::string> suspicions_about(const resource_profile& profile) {
   std::vector<std::string> notes;
   for (const auto& [name, request] : profile.executor) {
     if (is_builtin_executor_resource(name)) continue;
-    note_slip(executor_slips, "executor", name, notes);
+    note_slip(executor_slips, long_executor_names, "executor", name, notes);
     if (profile.task.count(name) == 0)
       notes.push_back("executor resource " + name + " " +
                       executor_amount_to_string(name, request.amount, request.counted) +
                       " is taken by no task of the profile");
   }
-  for (const auto& [name, amount] : profile.task) note_slip(task_slips, "task", name, notes);
+  for (const auto& [name, amount] : profile.task) note_slip(task_slips, long_task_names, "task", name, notes);
   return notes;
 }
 

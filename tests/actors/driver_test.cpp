@@ -136,6 +136,39 @@ TEST_F(driver, refuses_an_executor_without_an_incarnation) {
   EXPECT_EQ(admitted(), 0u);
 }
 
+TEST_F(driver, refuses_an_executor_that_advertises_what_cannot_be_and_goes_on) {
+  ASSERT_FALSE(admit().failed);
+  const auto refusal_of = [&](auto change) {
+    auto bad = info;
+    bad.request = request_id{5}; // somebody waits for it
+    change(bad);
+    const auto answer = admit_executor(world, front, *secret, bad, spawn_listening_executor(world, heard));
+    EXPECT_TRUE(answer.failed);
+    return answer.failed.message;
+  };
+  const auto gpus = [](std::int64_t n, std::vector<std::string> addresses, std::int64_t wanted = 0) {
+    return [=](executor_info& bad) {
+      bad.capacity.custom["gpu"] = {n, addresses};
+      if (wanted > 0) bad.profile.executor["gpu"].amount = wanted;
+    };
+  };
+  EXPECT_THAT(refusal_of([](auto& bad) { bad.capacity.cores = -1; }), HasSubstr("cores -1 must lie between"));
+  EXPECT_THAT(refusal_of([](auto& bad) { bad.capacity.cores = INT64_MAX; }), HasSubstr("must lie between"));
+  EXPECT_THAT(refusal_of([](auto& bad) { bad.capacity.memory = INT64_MAX; }), HasSubstr("2^63"));
+  EXPECT_THAT(refusal_of(gpus(-1, {})), HasSubstr("gpu -1 must lie between"));
+  EXPECT_THAT(refusal_of(gpus(2, {"0"})), HasSubstr("gpu 2 comes with 1 addresses"));
+  EXPECT_THAT(refusal_of(gpus(2, {"0", "0"})), HasSubstr("is there twice"));
+  EXPECT_THAT(refusal_of(gpus(1, {"a b"})), HasSubstr("gpu address \"a b\""));
+  EXPECT_THAT(refusal_of([](auto& bad) { bad.profile.executor["cores"].amount = 0; }), HasSubstr("more than zero"));
+  EXPECT_EQ(refusal_of(gpus(1, {"0"}, 2)),
+            "the executor has less than its profile says: it needs gpu 2, has 1; give its machine what is missing, or "
+            "ask for less");
+  EXPECT_EQ(admitted(), 1u);
+  info.request = request_id{5};
+  EXPECT_FALSE(admit_executor(world, front, *secret, info, spawn_listening_executor(world, heard)).failed)
+      << "none of them counts as the one that was asked for";
+}
+
 TEST_F(driver, takes_one_executor_for_each_request) {
   info.request = request_id{5};
   ASSERT_FALSE(admit().failed);

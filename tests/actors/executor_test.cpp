@@ -10,6 +10,7 @@
 
 #include <troupe/actors/executor.hpp>
 #include <troupe/launcher/node_system.hpp>
+#include <troupe/messages/network.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/tests/actors/fakes.hpp>
 #include <troupe/tests/support/process_probe.hpp>
@@ -251,7 +252,7 @@ protected:
 
   const session_secret secret = session_secret::generate();
   testing::temporary_directory files;
-  node_config caf_config{false};
+  node_config caf_config{true};
   caf::actor_system system{caf_config};
   std::shared_ptr<heard_by_both> heard = std::make_shared<heard_by_both>();
   dag_scheduler_actor scheduler = spawn_scheduler(system, heard);
@@ -336,6 +337,31 @@ TEST_F(executor, reports_who_waits_for_its_gang_and_lets_it_go_on) {
   const auto& last = *heard->reports.back()->outcomes.at(0);
   EXPECT_EQ(last.status(0), task_status::succeeded);
   EXPECT_THAT(std::string{last.results[0]}, HasSubstr("everybody's"));
+}
+
+TEST_F(executor, reports_nothing_that_another_process_says_its_tasks_have_done) {
+  ASSERT_TRUE(await_admission());
+  node_config elsewhere{true};
+  caf::actor_system away{elsewhere};
+  const auto port = publish(system, tested, 0, "127.0.0.1");
+  ASSERT_TRUE(port);
+  const auto seen = connect<executor_actor>(away, "127.0.0.1", *port);
+  ASSERT_TRUE(seen);
+  caf::scoped_actor stranger{away};
+  tell(stranger, *seen, box(barrier_arrival{stage_id{1}, 0, 0, 0, 0, sync_kind::all_gather, "forged"}));
+  outcome_batch forged;
+  forged.stage = stage_id{1};
+  forged.count = 1;
+  tell(stranger, *seen, box(std::move(forged)));
+  tell(stranger, *seen, box(work(1, 5)));
+  caf::error answer;
+  ask(stranger, caf::actor_cast<caf::actor>(*seen), 10s, box(goodbye{}), box(goodbye{})) // understood by nobody
+      .receive([] {}, [&](const caf::error& why) { answer = why; });
+  ASSERT_EQ(answer, caf::sec::unexpected_message) << "what was sent before has come";
+  EXPECT_THAT(arrivals(), ::testing::IsEmpty());
+  EXPECT_EQ(outcomes(), 0u);
+  order(work(1, 5)); // in order: those of the stranger were none
+  ASSERT_TRUE(testing::wait_until([&] { return outcomes() == 5; }));
 }
 
 TEST_F(executor, says_goodbye_last_when_it_is_asked_to_end) {

@@ -67,7 +67,8 @@ TEST(profile_yaml, amounts_are_read_from_the_text) {
       fault("profiles:\n  p:\n    executor: {cores: 010}\n"),
       "x.yaml:3: profile p: executor.cores = 010: must be a whole number from 1 to 9000000, without leading zeros");
   EXPECT_EQ(fault_of("{executor: {memory: 1.5g}}"),
-            "x.yaml:1: profile p: executor.memory = 1.5g: must be a memory size such as 512m or 2g, at least 1m");
+            "x.yaml:1: profile p: executor.memory = 1.5g: must be a memory size such as 512m or 2g, at "
+            "least 1m, at most 1024p");
   EXPECT_EQ(fault_of("{task: {cpus: 0}}"),
             "x.yaml:1: profile p: task.cpus = 0: must be an amount above 0 such as 2, 0.5 or 1/3, of at most "
             "12 digits after the point");

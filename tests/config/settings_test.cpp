@@ -97,7 +97,7 @@ TEST(settings, bad_values_name_place_key_value_and_what_is_allowed) {
             "1000d");
   EXPECT_EQ(message_of(with_environment({"TROUPE_CONF_EXECUTOR_MEMORY=1.5g"})),
             "environment variable TROUPE_CONF_EXECUTOR_MEMORY: troupe.executor.memory = 1.5g: must be a memory size "
-            "such as 512m or 2g, at least 1m");
+            "such as 512m or 2g, at least 1m, at most 1024p");
   EXPECT_THAT(fault("troupe.security.insecure: yes"), HasSubstr("must be true or false"));
 }
 

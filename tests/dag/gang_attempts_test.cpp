@@ -71,9 +71,23 @@ TEST(gang_attempts, ignore_who_is_not_of_them) {
   h.arrive(forged);
   h.arrive(tasks[0], 0, sync_kind::all_gather, std::string(max_gather_text + 1, 'x'));
   EXPECT_EQ(h.scheduler.stale_messages(), stale + 4);
+  const auto other = h.add(executor_builder{}.cores(1)); // runs nothing of the gang
+  executor_report lie;
+  lie.executor = other;
+  lie.epoch = h.scheduler.pool()[h.scheduler.pool().find(other)].info.epoch;
+  for (const auto& t : tasks) {
+    barrier_arrival arrival;
+    arrival.stage = t.stage;
+    arrival.stage_attempt = t.stage_attempt;
+    arrival.partition = t.partition;
+    arrival.attempt = t.attempt;
+    lie.arrivals.push_back(arrival);
+  }
+  h.deliver(lie);
+  EXPECT_EQ(h.scheduler.stale_messages(), stale + 6) << "nobody may arrive for tasks of another executor";
   h.succeed_all(e);
   h.arrive(h.attempts_of(plain, 0).front());
-  EXPECT_EQ(h.scheduler.stale_messages(), stale + 5) << "of no gang";
+  EXPECT_EQ(h.scheduler.stale_messages(), stale + 7) << "of no gang";
   h.drain();
   h.check_idle();
 }

@@ -117,6 +117,9 @@ TEST(discovery, fewer_addresses_are_an_error_that_lists_them) {
   EXPECT_EQ(found.error().code, ec::infeasible);
   EXPECT_EQ(found.error().message,
             "resource gpu: 4 addresses are needed and there are only 3 (2, 0, 1, from /opt/find)");
+  machine.programs.insert_or_assign("/opt/find", program_output{0, R"({"name": "gpu"})", ""});
+  EXPECT_EQ(machine.find(scripted("gpu", 4)).error().message,
+            "resource gpu: 4 addresses are needed and there are only 0 (from /opt/find)");
 }
 
 TEST(discovery, errors_of_a_script_name_it_its_code_and_its_first_words) {
@@ -125,6 +128,7 @@ TEST(discovery, errors_of_a_script_name_it_its_code_and_its_first_words) {
     machine.programs.insert_or_assign("/opt/find", std::move(ran));
     const auto found = machine.find(scripted("gpu"));
     EXPECT_FALSE(found);
+    EXPECT_EQ(found.error().code, ec::invalid_configuration) << "exit code 2: not a job has failed";
     EXPECT_THAT(found.error().message, HasSubstr("discovery script \"/opt/find\" for gpu"));
     return found.error().message;
   };
@@ -135,7 +139,9 @@ TEST(discovery, errors_of_a_script_name_it_its_code_and_its_first_words) {
   EXPECT_THAT(fault(program_output{0, R"({"name": "fpga"})", ""}),
               HasSubstr("returned resource name fpga and gpu was expected"));
   EXPECT_THAT(fault(make_error(ec::cancelled, "\"/opt/find\" had not ended after 10000 ms")),
-              HasSubstr("had not ended"));
+              HasSubstr("had not ended after 10000 ms (troupe.resources.discovery-timeout)"));
+  EXPECT_THAT(fault(make_error(ec::overloaded, "\"/opt/find\" prints more than 1048576 bytes")),
+              HasSubstr("prints more than"));
 }
 
 TEST(discovery, other_resources_need_a_list_or_a_script) {

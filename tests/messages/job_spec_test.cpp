@@ -65,6 +65,12 @@ TEST(job_validation, names_the_stage_and_the_fault) {
       {"stage 0 (map) has 0 tasks, needs at least 1", [](job_spec& j) { j.stages[0].tasks = 0; }},
       {"stage 0 (map) has 100000001 tasks, at most 100000000 are allowed",
        [](job_spec& j) { j.stages[0].tasks = 100'000'001; }},
+      {"its stages have 100000001 tasks together, at most 100000000 are allowed: give each task more to do, or make "
+       "several jobs",
+       [](job_spec& j) {
+         j.stages.resize(2);
+         j.stages[0].tasks = 99'999'999;
+       }},
       {"stage 0 (map) has 100000001 shuffle buckets, at most 100000000 are allowed",
        [](job_spec& j) { j.stages[0].buckets = 100'000'001; }},
       {"stage 1 (reduce) uses profile number 2, but the job has only 2 (numbers 0 to 1)",

@@ -154,6 +154,10 @@ TEST(carving, knows_what_was_meant) {
   auto p = shape(1, gib);
   p.executor["gpus"] = {1, {}, {}, false};
   EXPECT_EQ(c.check(p).sentence, "no host has gpus 1: the largest of 1 host has 0; did you mean gpu? (nodes.yaml)");
+  auto slip = p;
+  slip.executor.erase("gpus");
+  slip.executor["memroy"] = {1, {}, {}, false};
+  EXPECT_THAT(c.check(slip).sentence, HasSubstr("did you mean memory?"));
   p.executor.erase("gpus");
   p.executor["bandwidth"] = {1, {}, {}, false};
   EXPECT_THAT(c.check(p).sentence, ::testing::Not(HasSubstr("did you mean")));

@@ -166,6 +166,8 @@ TEST(profile_notes, know_the_usual_spellings) {
     EXPECT_THAT(suspicions_about(profile_of({{name, 1}}, {{name, "1"}})), testing::Contains(HasSubstr("did you mean")))
         << name;
   EXPECT_THAT(suspicions_about(profile_of({}, {{"cpu", "1"}})), ElementsAre(HasSubstr("did you mean cpus?")));
+  EXPECT_THAT(suspicions_about(profile_of({{"memroy", 1}}, {})), testing::Contains(HasSubstr("did you mean memory?")));
+  EXPECT_THAT(suspicions_about(profile_of({}, {{"memroy", "1"}})), ElementsAre(HasSubstr("did you mean memory?")));
   EXPECT_THAT(suspicions_about(profile_of(
                   {{"cores", 1}, {"memory", gib}, {"memoryOverhead", 1}, {"offHeap", 1}, {"gpu", 1}, {"fpga", 1}},
                   {{"cpus", "1"}, {"gpu", "1"}, {"fpga", "1"}})),

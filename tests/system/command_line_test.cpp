@@ -175,6 +175,13 @@ TEST_F(command_line, exit_codes_say_what_went_wrong) {
   EXPECT_EQ(crowded.code, 3) << crowded.output;
   EXPECT_THAT(crowded.output,
               HasSubstr("narrow.yaml:5: cluster.executors: 3 executors of profile cpu need 6 cores, the host has 4"));
+  const auto talk = written("talks.yaml", "name: talks\nstages:\n  say: {run: ['true']}\n");
+  const auto stillborn =
+      run({"run", talk, "--master=local-cluster[1,1,1g]", "--conf", "troupe.executor.bind-address=203.0.113.1",
+           "--conf", "troupe.security.insecure=true", "--conf", "troupe.scheduler.infeasible-timeout=500ms"});
+  EXPECT_EQ(stillborn.code, 3) << stillborn.output;
+  EXPECT_THAT(stillborn.output,
+              ContainsRegex("it ended with exit code 1.*: \"troupe: executor: .*203\\.0\\.113\\.1.*\"; see "));
   const auto nobody = run({"jobs", "--master=127.0.0.1:1", "--conf", "troupe.security.secret-file=" + secret()});
   EXPECT_EQ(nobody.code, 4) << nobody.output;
   EXPECT_THAT(nobody.output, HasSubstr("127.0.0.1:1"));
@@ -423,6 +430,54 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   const auto down = run({"cluster", "down"});
   EXPECT_EQ(down.code, 0) << down.output;
   EXPECT_EQ(run({"cluster", "status"}).code, 4);
+}
+
+TEST_F(command_line, bad_input_is_refused_by_name_while_other_jobs_run) {
+  const auto hosts = written("hosts.yaml", "cluster:\n  hosts: [{name: here, cores: 4, memory: 4g}]\n");
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + hosts}).code, 0);
+  fs::create_directory(arrived());
+  const auto until_told =
+      written("waits.yaml", "name: waits\nstages:\n  wait: {tasks: 2, run: [sh, -c, '>" + arrived() +
+                                "/{partition}; until [ -e " + arrived() + "/go ]; do sleep 0.02; done']}\n");
+  auto waiting = started({"run", until_told});
+  EXPECT_TRUE(both_nap()) << waiting->output();
+
+  const auto refused = [&](const std::string& profile, int code, const std::string& words) {
+    const auto job =
+        written("bad.yaml", "name: bad\nprofiles:\n  p: " + profile + "\nstages:\n  a: {profile: p, run: ['true']}\n");
+    const auto end = run({"run", job});
+    EXPECT_EQ(end.code, code) << end.output;
+    EXPECT_THAT(end.output, HasSubstr(words));
+  };
+  refused("{executor: {cores: -1}}", 2, "bad.yaml:3: profile p: executor.cores = -1: must be");
+  refused("{executor: {memroy: 1g}}", 2, "profile p: executor has no field `memroy`; did you mean memory?");
+  refused("{executor: {cores: 9000000}}", 3, "no host has 9000000 cores: the largest of 1 host has 4");
+  refused("{executor: {resource: {memroy: {amount: 1}}}}", 3,
+          "no host has memroy 1: the largest of 1 host has 0; did "
+          "you mean memory?");
+
+  const auto address = found_in(run({"cluster", "status", "--json"}).printed, R"re("address": "([^"]+)")re");
+  const auto turned_away = [&](const std::string& text, int code, const std::string& words) {
+    const auto script = written("find", "#!/bin/sh\n" + text + "\n");
+    fs::permissions(script, fs::perms::owner_all);
+    const auto node = written("node.yaml", "node: {role: executor, driver: '" + address +
+                                               "'}\ntroupe:\n  resources.discovery-timeout: 100ms\n  executor: "
+                                               "{resource: {fpga: {amount: 2, discovery-script: find}}}\n");
+    const auto end = run({"node", "--config-file=" + node});
+    EXPECT_EQ(end.code, code) << end.output;
+    EXPECT_THAT(end.output, HasSubstr(words));
+  };
+  turned_away(R"(echo '{"name": "fpga", "addresses": ["f0"]}')", 3,
+              "resource fpga: 2 addresses are needed and there are only 1 (f0, from ");
+  turned_away("sleep 1000", 2, "had not ended after 100 ms (troupe.resources.discovery-timeout)");
+  turned_away("cat /dev/zero", 2, "prints more than 1048576 bytes");
+
+  EXPECT_THAT(run({"cluster", "status"}).printed, HasSubstr("2 executors, 1 unfinished job"));
+  written("arrived/go", "");
+  const auto end = end_of(*waiting);
+  EXPECT_EQ(end.code, 0) << end.output;
+  EXPECT_THAT(end.output, ContainsRegex("wait +2/2 +0 ")) << "none has failed";
+  EXPECT_EQ(run({"cluster", "down"}).code, 0);
 }
 
 TEST_F(command_line, groups_and_stages_are_cancelled_by_name_and_number) {

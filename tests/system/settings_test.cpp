@@ -190,6 +190,22 @@ TEST(settings_in_effect, nothing_is_discovered_where_an_amount_is_a_size_or_zero
   EXPECT_FALSE(fs::exists(asked));
 }
 
+TEST(settings_in_effect, what_a_script_finds_less_than_the_default_profile_has_is_noted) {
+  testing::temporary_directory folder;
+  const auto with_amount = [&](const std::string& amount) {
+    auto found =
+        resources_of_machine(settings_of({"troupe.gpu.discovery=none", "troupe.executor.resource.fpga.amount=" + amount,
+                                          "troupe.executor.resource.fpga.discovery-script=" +
+                                              script(folder, "echo '{\"name\": \"fpga\", \"addresses\": [\"f0\"]}'")}));
+    EXPECT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->pools.at("fpga").amount, 1) << "others can use it";
+    return found->notes;
+  };
+  EXPECT_THAT(with_amount("2"), ElementsAre(HasSubstr("resource fpga: 1 addresses were found, fewer than the 2 of "
+                                                      "troupe.executor.resource.fpga.amount")));
+  EXPECT_THAT(with_amount("1"), IsEmpty());
+}
+
 TEST(settings_in_effect, a_discovery_script_has_so_much_time) {
   testing::temporary_directory folder;
   const auto found = resources_of_machine(
