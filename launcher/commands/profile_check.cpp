@@ -53,6 +53,8 @@ checked_choice look_at(const profile_registration& registered, const profile_reg
   for (const auto& more : registered.escalations)
     out.retries.push_back(memory_to_string(escalating_memory(more.content)));
   out.suspicions = suspicions_about(profile.written);
+  for (auto& note : unused_scripts_of(profile.written, registry.find(default_profile_id)->content))
+    out.suspicions.push_back(std::move(note));
   if (rules.is_exact()) {
     const auto limit = exact::limit_of(profile.content, rules);
     out.slots = {limit.tasks, limit.limiting_resource.empty() ? "nothing" : limit.limiting_resource};

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include <troupe/runtime/resources/quote.hpp>
 #include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
@@ -113,6 +114,20 @@ std::vector<std::string> suspicions_about(const resource_profile& profile) {
                       " is taken by no task of the profile");
   }
   for (const auto& [name, amount] : profile.task) note_slip(task_slips, long_task_names, "task", name, notes);
+  return notes;
+}
+
+std::vector<std::string> unused_scripts_of(const resource_profile& profile, const resource_profile& defaults) {
+  std::vector<std::string> notes;
+  for (const auto& [name, request] : profile.executor) {
+    const auto known = defaults.executor.find(name);
+    const bool runs = known != defaults.executor.end() && known->second.discovery_script == request.discovery_script;
+    if (!request.discovery_script.empty() && !runs)
+      notes.push_back("executor resource " + name + ": the profile's discovery script " +
+                      detail::quote(request.discovery_script) +
+                      " is not run, since machines are looked at before there are jobs; set troupe.executor.resource." +
+                      name + ".discovery-script, or list addresses in the cluster file");
+  }
   return notes;
 }
 

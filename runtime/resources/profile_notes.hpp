@@ -34,4 +34,8 @@ std::vector<idle_amount> idle_amounts_of(const resource_profile& profile);
 /// before it is completed.
 std::vector<std::string> suspicions_about(const resource_profile& profile);
 
+/// Sentences about discovery scripts of a profile that are not those of the default one: a machine is looked at once,
+/// before there are jobs, so nobody runs them.
+std::vector<std::string> unused_scripts_of(const resource_profile& profile, const resource_profile& defaults);
+
 } // namespace troupe

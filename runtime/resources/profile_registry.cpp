@@ -81,6 +81,7 @@ result<profile_registration> profile_registry::register_one(const resource_profi
   auto content = check(profile);
   if (!content) return content.error();
   auto notes = suspicions_about(profile);
+  for (auto& note : unused_scripts_of(profile, profiles_.front().content)) notes.push_back(std::move(note));
   if (!rules_.is_exact())
     if (const auto known = by_content_.find(*content); known != by_content_.end())
       return answer(known->second, false, std::move(notes));

@@ -104,6 +104,46 @@ std::string script_of_another_resource(const profile_rules&) {
   return machine.find(wanting(1));
 }
 
+/// What is told of each of these answers of a script.
+std::string scripts_that_fail(const profile_rules&) {
+  std::string out;
+  for (const auto* answer : {"", "GPU 0", R"({"addresses": ["0"]})", R"({"name": "gpu", "addresses": [0]})",
+                             R"({"name": "gpu", "addresses": ["0", "0"]})", R"({"name": "gpu", "addresses": ["a b"]})",
+                             R"({"name": "gpu", "addresses": ["0", )"}) {
+    fake_machine machine;
+    machine.answer = answer;
+    out += (out.empty() ? "" : " | ") + machine.find(wanting(1));
+  }
+  return out;
+}
+
+std::string hanging_script(const profile_rules&) {
+  const discovery_io io{[](const program_call&) -> result<program_output> {
+                          return make_error(ec::cancelled, "\"/find\" had not ended after 10000 ms");
+                        },
+                        [](const std::string&) { return std::nullopt; },
+                        [](const std::string&) { return std::nullopt; }};
+  const auto found = discover(wanting(1), io);
+  return found ? "found" : refused(found.error());
+}
+
+std::string none_for_one(const profile_rules&) {
+  fake_machine machine;
+  machine.answer = R"({"name": "gpu"})";
+  return machine.find(wanting(1));
+}
+
+std::string script_of_a_job(const profile_rules& rules) {
+  auto registry = registry_with("cores 1; cpus 1", rules);
+  auto profile = profile_of("cores 2, gpu 1; gpu 1");
+  profile.executor["gpu"].discovery_script = "/own";
+  const auto known = registry.register_profile(profile);
+  if (!known) return refused(known.error());
+  std::string out;
+  for (const auto& note : known->notes) out += note;
+  return out;
+}
+
 std::string listed_before_discovered(const profile_rules&) {
   fake_machine machine;
   const auto found = machine.find(wanting(2, "/find", {"a", "b"}));
@@ -139,10 +179,20 @@ const table discovery_rows{
         {"RD-6", "a script that is not there", absent_script, same("refused: …/absent…no such file")},
         {"RD-6", "a script that answers for fpga", script_of_another_resource,
          same("refused: …returned resource name fpga and gpu was expected")},
+        {"RD-6", "scripts that print nothing, no JSON, no name, numbers, an address twice, one with a blank, half",
+         scripts_that_fail,
+         same("refused: …/find…expected {… | refused: …GPU 0… | refused: …it has no name… | refused: …list of strings… "
+              "| "
+              "refused: …twice… | refused: …a b…no blank… | refused: …not JSON…")},
+        {"RD-6", "a script that hangs", hanging_script,
+         same("refused: …/find…10000 ms (troupe.resources.discovery-timeout)")},
         {"RD-8", "two listed addresses and a script that finds others", listed_before_discovered,
          same("a b from list, programs run: 0")},
         {"RD-9", "3 found, 2 wanted", three_for_two, same("0 1 from /find; …2…")},
         {"RD-9", "3 found, 4 wanted", three_for_four, same("refused: …gpu: 4 addresses…3 (0, 1, 2, …")},
+        {"RD-9", "none found, 1 wanted", none_for_one, same("refused: …gpu: 1 addresses…only 0 (from /find)")},
+        {"RD-10", "a profile of a job with a script of its own", script_of_a_job,
+         same("…gpu…\"/own\" is not run…troupe.executor.resource.gpu.discovery-script…")},
         {"RD-10", "2 gpus in the profile, 1 in the default one", executor_of_a_profile, same("cores 2, gpu 0 1")},
     }};
 

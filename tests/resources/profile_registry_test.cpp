@@ -160,6 +160,20 @@ TEST(profile_registry, notes_names_that_are_probably_slips) {
   EXPECT_THAT(notes, testing::Contains(HasSubstr("executor resource core 2 is taken by no task")));
 }
 
+TEST(profile_registry, notes_discovery_scripts_that_nobody_runs) {
+  auto defaults = default_profile();
+  defaults.executor["gpu"] = {1, "/find", {}, false};
+  profile_registry registry{defaults};
+  auto own = profile_of({{"gpu", 1}}, {{"gpu", "1"}});
+  own.executor["gpu"].discovery_script = "/find";
+  EXPECT_THAT(registry.register_profile(own).value().notes, testing::Not(testing::Contains(HasSubstr("script"))));
+  own.executor["gpu"].discovery_script = "/own";
+  EXPECT_THAT(registry.register_profile(own).value().notes,
+              testing::Contains(HasSubstr("executor resource gpu: the profile's discovery script \"/own\" is not run")));
+  EXPECT_THAT(profile_registry{default_profile()}.register_profile(own).value().notes,
+              testing::Contains(HasSubstr("set troupe.executor.resource.gpu.discovery-script")));
+}
+
 TEST(profile_notes, know_the_usual_spellings) {
   for (const auto* name :
        {"cpu", "Cores", "CPU", "vcores", "memory_overhead", "memory-overhead", "off-heap", "offheap", "GPU"})
