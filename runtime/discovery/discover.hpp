@@ -46,10 +46,11 @@ discovery_io system_discovery_io();
 /// Looks. An amount of 0 looks nowhere. Of more addresses than needed the first ones are taken, which a note says;
 /// fewer are an error (ec::infeasible) that lists them. A listed GPU that the inherited CUDA_VISIBLE_DEVICES
 /// hides is one too; one that a script finds is left out, with a note.
-/// A script that does not exist, fails, takes too long or prints something else is an error that names it, its exit
-/// code and the first line of its standard error. Probing for GPUs asks `nvidia-smi`; without it, or when it fails,
-/// there are none. It finds what the inherited CUDA_VISIBLE_DEVICES leaves visible, under the names that it uses.
-/// ec::invalid_configuration for a resource with neither list, script nor probe.
+/// A script that does not exist, fails, takes too long or prints something else is an error
+/// (ec::invalid_configuration) that names it, its exit code and the first line of its standard error. Probing for GPUs
+/// asks `nvidia-smi`; without it, or when it fails, there are none. It finds what the inherited CUDA_VISIBLE_DEVICES
+/// leaves visible, under the names that it uses. ec::invalid_configuration for a resource with neither list, script nor
+/// probe.
 result<discovered_resource> discover(const discovery_request& request, const discovery_io& io);
 
 } // namespace troupe

@@ -168,8 +168,9 @@ TEST(profile_registry, notes_discovery_scripts_that_nobody_runs) {
   own.executor["gpu"].discovery_script = "/find";
   EXPECT_THAT(registry.register_profile(own).value().notes, testing::Not(testing::Contains(HasSubstr("script"))));
   own.executor["gpu"].discovery_script = "/own";
-  EXPECT_THAT(registry.register_profile(own).value().notes,
-              testing::Contains(HasSubstr("executor resource gpu: the profile's discovery script \"/own\" is not run")));
+  EXPECT_THAT(
+      registry.register_profile(own).value().notes,
+      testing::Contains(HasSubstr("executor resource gpu: the profile's discovery script \"/own\" is not run")));
   EXPECT_THAT(profile_registry{default_profile()}.register_profile(own).value().notes,
               testing::Contains(HasSubstr("set troupe.executor.resource.gpu.discovery-script")));
 }
