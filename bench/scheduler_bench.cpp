@@ -176,8 +176,10 @@ std::shared_ptr<const job_spec> mixed_job(std::uint32_t tasks) {
 }
 
 /// A million tasks wait, long enough for each to be placed alone; attempts end in random order. Counted are the
-/// placements after all slots are full, the time inside the scheduler, and the candidates that it looks at.
-void mixed(benchmark::State& state) {
+/// placements after all slots are full, the time inside the scheduler, and the candidates that it looks at. Under
+/// `compatible` the stages without devices share all executors, one stage after the other; under `exact` each stage has
+/// its own.
+void mixed(benchmark::State& state, profile_matching matching) {
   const auto executors = static_cast<std::uint64_t>(state.range(0));
   constexpr std::uint32_t tasks = 1'000'000;
   constexpr std::uint32_t measured = 200'000;
@@ -194,6 +196,7 @@ void mixed(benchmark::State& state) {
   std::uint64_t examined = 0;
   for (auto _ : state) {
     dag_scheduler::options options;
+    options.matching = matching;
     options.scarce_resource_wait = duration::zero();
     dag_scheduler scheduler{options};
     effects::list out;
@@ -207,7 +210,9 @@ void mixed(benchmark::State& state) {
     };
     for (std::uint64_t i = 1; i <= executors; ++i) {
       auto info = executor_of(i, 4);
-      info.profile = mixed_profile(static_cast<std::uint32_t>(i % profiles_in_use));
+      const auto which = static_cast<std::uint32_t>(i % profiles_in_use);
+      info.profile = mixed_profile(which);
+      info.shape = {which + 1};
       info.capacity = capacity_of(info.profile);
       for (auto& [name, pool] : info.capacity.custom)
         for (std::int64_t a = 0; a < pool.amount; ++a) pool.addresses.push_back(std::to_string(a));
@@ -249,7 +254,18 @@ void mixed(benchmark::State& state) {
   state.counters["placements"] = benchmark::Counter(static_cast<double>(placed), benchmark::Counter::kIsRate);
   state.counters["examined"] = static_cast<double>(examined) / static_cast<double>(placed);
 }
-BENCHMARK(mixed)->Arg(100)->Arg(1'000)->Arg(10'000)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(mixed, compatible, profile_matching::compatible)
+    ->Arg(100)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(mixed, exact, profile_matching::exact)
+    ->Arg(100)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 } // namespace
 } // namespace troupe

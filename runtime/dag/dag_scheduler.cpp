@@ -286,14 +286,14 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
   }
   message.progress = progress_of(job, now);
   rest.progress = message.progress;
-  rest.touched = job.touched;
+  rest.touched = job.touched.all();
   std::vector<stage_id> over;
   for (const auto& stage : job.stages) {
     stages_.erase(stage.id);
     if (rest.held.empty() || stage.id != rest.held.front()) over.push_back(stage.id);
     rest.placements.push_back(stage.placements());
   }
-  forget(over, job.touched, now);
+  forget(over, rest.touched, now);
   out.push_back(effects::publish{events::job_ended{job.id, job.state, job.failure}});
   out.push_back(effects::complete_job{std::move(message)});
   retain(job.id, std::move(rest), now);
@@ -321,13 +321,13 @@ void dag_scheduler::drop_surplus(time_point now) {
   }
 }
 
-void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now) {
+void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::vector<executor_id>& on, time_point now) {
   for (const auto executor : on) {
     const auto e = pool_.find(executor);
     if (e == no_executor) continue;
     auto& record = pool_[e];
     for (const auto stage : stages) {
-      if (record.installed.erase(stage) > 0) orders_for(e).removed_stages.push_back(stage);
+      if (record.installed.erase(stage)) orders_for(e).removed_stages.push_back(stage);
       record.kept.erase(stage);
     }
     touch_idle(e, now);

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <troupe/runtime/dag/queued_leases.hpp>
@@ -185,7 +186,7 @@ private:
   void tell_restart(const stage_run& stage, const std::string& why, time_point now, effects::list& out);
   void fail(job_run& job, error why, time_point now, effects::list& out);
   void end(job_run& job, job_state state, error why, time_point now, effects::list& out);
-  void forget(const std::vector<stage_id>& stages, const std::set<executor_id>& on, time_point now);
+  void forget(const std::vector<stage_id>& stages, const std::vector<executor_id>& on, time_point now);
   void retain(job_id id, ended_job job, time_point now);
   void drop_surplus(time_point now);
   std::vector<shuffle_input> inputs_of(const job_run& job, const stage_run& stage) const;
@@ -209,9 +210,10 @@ private:
   std::string edit_for(const task_lane& lane, demand_index d) const;
 
   // outcomes.cpp: what executors say
+  void prefetch(const executor_report& report);
   void on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,
                    effects::list& out);
-  bool on_success(job_run& job, stage_run& stage, const lease_record& lease,
+  bool on_success(job_run& job, stage_run& stage, lease_record& lease,
                   const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
                   effects::list& out);
   void on_failure(job_run& job, stage_run& stage, const lease_record& lease, const outcome_batch& batch,
@@ -407,13 +409,14 @@ private:
   std::set<stage_id> meeting_;             ///< gangs of which somebody waits for the others
   /// Unfinished stages that ask for a custom resource.
   std::map<std::string, std::map<rank, const stage_run*>, std::less<>> asking_;
-  std::vector<job_id> finished_;      ///< ended in this event
-  std::vector<lease_id> refill_;      ///< leases with news in this event
-  std::vector<executor_index> dirty_; ///< executors with orders in this event
-  queued_leases queued_;              ///< those that have not been asked for their queue since their news
-  std::set<executor_id> idle_;        ///< without a lease
-  suspect_book suspects_;             ///< tasks of unfinished stages, any of which may have ended an executor
-  exclusion_book exclusions_;         ///< of the session: outlives jobs that have succeeded
+  std::vector<job_id> finished_; ///< ended in this event
+  std::vector<lease_id> refill_; ///< leases with news in this event
+  /// What this event has for executors; those of an executor that is gone are of `no_executor`.
+  std::vector<std::pair<executor_index, executor_orders>> orders_;
+  queued_leases queued_;       ///< those that have not been asked for their queue since their news
+  std::set<executor_id> idle_; ///< without a lease
+  suspect_book suspects_;      ///< tasks of unfinished stages, any of which may have ended an executor
+  exclusion_book exclusions_;  ///< of the session: outlives jobs that have succeeded
   std::map<rank, unschedulable_lane> unschedulable_;
   std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;

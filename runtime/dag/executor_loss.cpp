@@ -143,10 +143,10 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   }
   idle_.erase(id);
   drop_claims(e);
+  if (const auto at = pool_[e].orders; at != executor_record::no_orders) orders_[at].first = no_executor;
   pool_.remove(e);
   scarce_due_ = gather_due_ = true;
   std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
-  std::erase(dirty_, e);
   for (const auto& task : accused) {
     auto& stage = *find_stage(task.stage);
     suspects_.acquit(task); // of what it was accused of before

@@ -135,7 +135,7 @@ void dag_scheduler::clear_gang(job_run& job, stage_run& stage) {
       stage.tasks.invalidate(p);
     }
   }
-  for (const auto id : job.touched)
+  for (const auto id : job.touched.all())
     if (const auto e = pool_.find(id); e != no_executor) pool_[e].kept.erase(stage.id);
   stage.drop_values();
 }

@@ -18,7 +18,20 @@ bool is_consistent(const outcome_batch& batch) {
 
 } // namespace
 
+/// Asks for the memory that the report's outcomes are about, all of it at once: it is cold where there are many
+/// executors, and would else be waited for piece by piece.
+void dag_scheduler::prefetch(const executor_report& report) {
+  for (const auto& batch : report.outcomes) {
+    if (!batch) continue;
+    pool_.prefetch_index(report.executor, batch->lease);
+    if (const auto* stage = find_stage(batch->stage)) stage->prefetch(batch->partition(0));
+  }
+  for (const auto& batch : report.outcomes)
+    if (batch) pool_.prefetch_records(report.executor, batch->lease);
+}
+
 void dag_scheduler::on_report(const executor_report& report, time_point now, effects::list& out) {
+  prefetch(report);
   const auto e = pool_.find(report.executor);
   if (e == no_executor || pool_[e].info.epoch != report.epoch) {
     ++stale_;
@@ -77,6 +90,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     return;
   }
   auto& record = pool_[e];
+  record.prefetch_lists();
   // A stage of a job that has ended is unknown here: its attempts only give their places in the lease back.
   auto* stage = find_stage(batch->stage);
   auto* job = stage ? find_job(stage->job) : nullptr;
@@ -133,7 +147,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
 }
 
 /// @returns false when the attempt counts as failed after all.
-bool dag_scheduler::on_success(job_run& job, stage_run& stage, const lease_record& lease,
+bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lease,
                                const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
                                effects::list& out) {
   const auto p = batch->partition(i);

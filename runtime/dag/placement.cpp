@@ -42,9 +42,12 @@ void dag_scheduler::unready(task_lane& lane) {
 }
 
 executor_orders& dag_scheduler::orders_for(executor_index e) {
-  auto& orders = pool_[e].orders;
-  if (orders.empty()) dirty_.push_back(e);
-  return orders;
+  auto& at = pool_[e].orders;
+  if (at == executor_record::no_orders) {
+    at = static_cast<std::uint32_t>(orders_.size());
+    orders_.emplace_back().first = e;
+  }
+  return orders_[at].second;
 }
 
 std::uint32_t dag_scheduler::window_of(const stage_run& stage) const {
@@ -188,8 +191,7 @@ void dag_scheduler::hand_over(lease_record& lease, task_lane& lane, task_batch&&
   batch.lease = lease.id;
   batch.arguments = stage.spec->arguments;
   batch.by_partition = true;
-  const auto known = record.installed.find(stage.id);
-  if (known == record.installed.end() || known->second != stage.attempt) {
+  if (!record.installed.has(stage.id, stage.attempt)) {
     stage_install install;
     install.stage = stage.id;
     install.stage_attempt = stage.attempt;
@@ -202,8 +204,8 @@ void dag_scheduler::hand_over(lease_record& lease, task_lane& lane, task_batch&&
     install.task_timeout = stage.spec->task_timeout;
     install.gang = stage.gang;
     orders.installs.push_back(std::move(install));
-    record.installed[stage.id] = stage.attempt;
-    find_job(stage.job)->touched.insert(record.info.executor);
+    record.installed.set(stage.id, stage.attempt);
+    find_job(stage.job)->touched.add(record.info.executor);
   }
   if (lease.in_flight == 0) {
     lease.front_since = now;
@@ -399,15 +401,16 @@ void dag_scheduler::flush(effects::list& out) {
     questions_.clear();
     out.push_back(std::move(question));
   }
-  for (const auto e : dirty_) {
+  for (auto& [e, orders] : orders_) {
+    if (e == no_executor) continue;
     auto& record = pool_[e];
-    if (record.orders.empty()) continue;
-    record.orders.epoch = record.info.epoch;
-    record.orders.sequence = ++record.sequence;
-    out.push_back(effects::send_orders{record.info.executor, std::move(record.orders)});
-    record.orders = {};
+    record.orders = executor_record::no_orders;
+    if (orders.empty()) continue;
+    orders.epoch = record.info.epoch;
+    orders.sequence = ++record.sequence;
+    out.push_back(effects::send_orders{record.info.executor, std::move(orders)});
   }
-  dirty_.clear();
+  orders_.clear();
 }
 
 void dag_scheduler::touch_idle(executor_index e, time_point now) {

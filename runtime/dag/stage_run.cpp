@@ -95,13 +95,17 @@ void stage_run::measure(const outcome_batch& batch) {
                          : std::max<std::uint64_t>(1, (memory * mean_nanoseconds + weight * mean) / (memory + weight));
 }
 
-void stage_run::placed(partition_index partition, const lease_record& lease, const executor_info& info) {
-  if (last_place_.first != lease.id) {
-    const auto [it, added] = place_of_lease_.try_emplace(lease.id, static_cast<std::uint32_t>(places_.size()));
-    if (added) places_.push_back({info.executor, info.host, lease.holding});
-    last_place_ = *it;
+void stage_run::placed(partition_index partition, lease_record& lease, const executor_info& info) {
+  if (lease.placed_in != id) {
+    lease.placed_in = id;
+    lease.place = place_of_lease_.find(lease.id);
+    if (lease.place == place_of_lease_.none) {
+      lease.place = static_cast<std::uint32_t>(places_.size());
+      places_.push_back({info.executor, info.host, lease.holding});
+      place_of_lease_.insert(lease.id, lease.place);
+    }
   }
-  placed_[partition] = last_place_.second + 1;
+  placed_[partition] = lease.place + 1;
 }
 
 stage_placements stage_run::placements() const {

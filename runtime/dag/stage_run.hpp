@@ -155,11 +155,16 @@ public:
   /// The one of its profile itself.
   demand_index demand() const noexcept { return demands().front(); }
 
+  /// An outcome of it will be looked at soon.
+  void prefetch(partition_index partition) const noexcept {
+    tasks.prefetch(partition);
+    if (partition < placed_.size()) __builtin_prefetch(&placed_[partition]);
+  }
   /// Adds the measurements of a batch with at least one attempt that counts.
   void measure(const outcome_batch& batch);
 
   /// Remembers that the accepted attempt of `partition` ran under `lease`.
-  void placed(partition_index partition, const lease_record& lease, const executor_info& info);
+  void placed(partition_index partition, lease_record& lease, const executor_info& info);
   /// Accepted attempts.
   stage_placements placements() const;
   /// Executors whose attempts ended here, well or not.
@@ -192,13 +197,36 @@ public:
 private:
   std::vector<stage_placements::place> places_; ///< one per lease that ran a task of this stage
   std::set<executor_id> failed_on_;             ///< executors on which an attempt failed
-  std::unordered_map<lease_id, std::uint32_t> place_of_lease_;
-  std::pair<lease_id, std::uint32_t> last_place_; ///< of the lease asked for last: outcomes come in batches
+  flat_index<lease_id> place_of_lease_;
   std::uint64_t value_bytes_ = 0;
   std::vector<std::uint32_t> placed_; ///< per partition, index in places_ + 1
   std::vector<std::shared_ptr<const outcome_batch>> batches_;
   std::vector<value_ref> values_;
   std::map<partition_index, result_location> elsewhere_;
+};
+
+/// Executors, each added as often as one likes: a list, since a tree of ten thousand costs more than all else that is
+/// done when one of them hears of a stage.
+class touched_executors {
+public:
+  void add(executor_id executor) {
+    all_.push_back(executor);
+    if (all_.size() > 2 * different_ + 64) tidy();
+  }
+  /// Each once, ascending.
+  const std::vector<executor_id>& all() {
+    tidy();
+    return all_;
+  }
+
+private:
+  void tidy() {
+    std::ranges::sort(all_);
+    all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
+    different_ = all_.size();
+  }
+  std::vector<executor_id> all_;
+  std::size_t different_ = 0; ///< when it was tidied last
 };
 
 struct job_run {
@@ -207,7 +235,7 @@ struct job_run {
   job_state state = job_state::accepted;
   error failure;
   std::vector<stage_run> stages;
-  std::set<executor_id> touched;        ///< executors that know a stage of it
+  touched_executors touched;            ///< that know a stage of it
   std::set<shape_id> unanswered;        ///< whether these can be had is being asked; nothing starts before
   std::uint32_t failed_slot_checks = 0; ///< of its gangs, before it starts
   time_point next_slot_check{};
@@ -221,8 +249,8 @@ struct job_run {
 struct ended_job {
   job_progress progress;
   std::vector<stage_placements> placements;
-  std::vector<stage_id> held;    ///< stages whose results are still on executors, until they are released
-  std::set<executor_id> touched; ///< executors that know these stages
+  std::vector<stage_id> held;       ///< stages whose results are still on executors, until they are released
+  std::vector<executor_id> touched; ///< that know these stages
 };
 
 } // namespace troupe

@@ -211,6 +211,7 @@ std::int64_t ledger::free_slots(const resource_profile& profile, profile_id id) 
       here = fits(free_cpus_, part);
     else if (const auto found = pools_.find(name); found != pools_.end())
       here = found->second.free_slots(part);
+    if (here == 0) return 0;
     slots = std::min(slots.value_or(here), here);
   }
   return std::min(slots.value_or(0), places);

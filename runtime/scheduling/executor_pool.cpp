@@ -20,40 +20,31 @@ demand_index executor_pool::intern(demand d) {
 }
 
 executor_index executor_pool::add(executor_info info, time_point now) {
-  executor_index e;
-  if (vacant_.empty()) {
-    e = static_cast<executor_index>(executors_.size());
-    executors_.emplace_back();
-  } else {
-    e = vacant_.back();
-    vacant_.pop_back();
-  }
-  auto record = std::make_unique<executor_record>();
-  record->book = ledger{info.capacity, matching_};
-  record->idle_since = now;
-  record->info = std::move(info);
-  by_id_.emplace(record->info.executor, e);
-  index_.emplace(record->info.executor, e);
-  for (const auto& [name, resource] : record->info.capacity.custom)
+  const auto e = executors_.take();
+  auto& record = executors_[e];
+  record.book = ledger{info.capacity, matching_};
+  record.idle_since = now;
+  record.info = std::move(info);
+  by_id_.emplace(record.info.executor, e);
+  index_.insert(record.info.executor, e);
+  for (const auto& [name, resource] : record.info.capacity.custom)
     if (!resource.addresses.empty()) holders_[name].insert(e);
-  executors_[e] = std::move(record);
   for (demand_index d = 0; d < demands_.size(); ++d) recount(e, d);
   return e;
 }
 
 void executor_pool::remove(executor_index executor) {
-  auto& record = *executors_[executor];
+  auto& record = executors_[executor];
   for (const auto id : record.leases) {
-    const auto it = leases_.find(id);
-    --demands_[it->second.demand].leases;
-    leases_.erase(it);
+    --demands_[leases_.find(id)->demand].leases;
+    leases_.erase(id);
   }
   for (demand_index number = 0; number < demands_.size(); ++number) {
     auto& d = demands_[number];
     if (d.satisfied_by.erase(executor) > 0) d.slots -= slots_on(executor, number);
     d.excluded.erase(executor);
   }
-  for (auto& s : record.services) drop_room(s);
+  for (auto& s : record.services) drop_room(executor, s);
   by_id_.erase(record.info.executor);
   index_.erase(record.info.executor);
   for (auto it = holders_.begin(); it != holders_.end();) {
@@ -61,17 +52,11 @@ void executor_pool::remove(executor_index executor) {
     it = it->second.empty() ? holders_.erase(it) : std::next(it);
   }
   refusing_.erase(executor);
-  executors_[executor].reset();
-  vacant_.push_back(executor);
-}
-
-executor_index executor_pool::find(executor_id id) const {
-  const auto it = index_.find(id);
-  return it == index_.end() ? no_executor : it->second;
+  executors_.give_back(executor);
 }
 
 void executor_pool::drain(executor_index executor) {
-  transition("executor", executors_[executor]->status, executor_record::state::draining);
+  transition("executor", executors_[executor].status, executor_record::state::draining);
   for (demand_index d = 0; d < demands_.size(); ++d) recount(executor, d);
 }
 
@@ -95,7 +80,7 @@ hindrance executor_pool::unfit(const executor_record& e, demand_index number) co
 
 /// Why it gets none although it fits and may have a slot.
 hindrance executor_pool::closed(executor_index executor, demand_index d) const {
-  const auto& e = *executors_[executor];
+  const auto& e = executors_[executor];
   if (!e.excluded.empty() && demands_[d].excluded.contains(executor)) return hindrance::excluded;
   if (!e.refused.empty() && e.refused.contains(d)) return hindrance::refused;
   if (e.reserved.value_or(d) != d) return hindrance::reserved;
@@ -103,13 +88,13 @@ hindrance executor_pool::closed(executor_index executor, demand_index d) const {
 }
 
 hindrance executor_pool::hindrance_of(executor_index executor, demand_index d) const {
-  if (const auto h = unfit(*executors_[executor], d); h != hindrance::none) return h;
+  if (const auto h = unfit(executors_[executor], d); h != hindrance::none) return h;
   if (const auto h = closed(executor, d); h != hindrance::none) return h;
   return free_on(executor, d) > 0 ? hindrance::none : hindrance::busy;
 }
 
 bool executor_pool::satisfies(executor_index executor, demand_index d) const {
-  return find_service(*executors_[executor], d) != nullptr;
+  return find_service(executors_[executor], d) != nullptr;
 }
 
 const executor_record::service* executor_pool::find_service(const executor_record& e, demand_index d) {
@@ -119,39 +104,22 @@ const executor_record::service* executor_pool::find_service(const executor_recor
 
 bool executor_pool::is_satisfied_on(const std::string& host, demand_index d) const {
   const auto& all = demands_[d].satisfied_by;
-  return std::any_of(all.begin(), all.end(), [&](executor_index e) { return executors_[e]->info.host == host; });
+  return std::any_of(all.begin(), all.end(), [&](executor_index e) { return executors_[e].info.host == host; });
 }
 
 bool executor_pool::is_satisfied_beyond(const std::string& host, demand_index d) const {
   const auto& all = demands_[d].satisfied_by;
-  return std::any_of(all.begin(), all.end(), [&](executor_index e) { return executors_[e]->info.host != host; });
+  return std::any_of(all.begin(), all.end(), [&](executor_index e) { return executors_[e].info.host != host; });
 }
 
 bool executor_pool::has_room_on(executor_index executor, demand_index d) const {
-  const auto* s = find_service(*executors_[executor], d);
+  const auto* s = find_service(executors_[executor], d);
   return s && s->free > 0;
-}
-
-std::int64_t executor_pool::excess_of(const executor_record& e, const demand& d) const {
-  // Scarce things first: an executor with a GPU is the last choice for a task that asks for none. A counted size is one
-  // thing, however large.
-  std::int64_t excess = 0;
-  for (const auto& [name, pool] : e.info.capacity.custom)
-    if (!d.content->task.contains(name)) excess += pool.counted ? 1 : pool.amount;
-  return excess;
-}
-
-std::int64_t executor_pool::load_of(const executor_record& e) const {
-  if (policy_ == placement_policy::spread) return static_cast<std::int64_t>(e.leases.size());
-  const auto free = static_cast<std::int64_t>(e.book.free_cpus().units * 1000 / share::units_per_whole);
-  if (policy_ == placement_policy::pack) return free;
-  const auto cores = e.info.capacity.cores;
-  return cores == 0 ? 0 : 1'000'000 - free * 1000 / cores;
 }
 
 std::string_view executor_pool::kept_for(executor_index executor, demand_index d) const {
   const auto& record = demands_[d];
-  const auto& pools = executors_[executor]->info.capacity.custom;
+  const auto& pools = executors_[executor].info.capacity.custom;
   for (const auto& name : record.kept_from) {
     const auto pool = pools.find(name);
     if (pool != pools.end() && !pool->second.addresses.empty() && !record.what.content->task.contains(name))
@@ -173,7 +141,7 @@ void executor_pool::keep_from(demand_index d, std::set<std::string, std::less<>>
 }
 
 std::int64_t executor_pool::slots_on(executor_index executor, demand_index d) const {
-  return troupe::slots_of(executors_[executor]->info.capacity, *demands_[d].what.content).slots;
+  return troupe::slots_of(executors_[executor].info.capacity, *demands_[d].what.content).slots;
 }
 
 std::int64_t executor_pool::free_on(executor_index executor, demand_index d) const {
@@ -182,129 +150,31 @@ std::int64_t executor_pool::free_on(executor_index executor, demand_index d) con
 
 std::int64_t executor_pool::free_in_service(executor_index executor, demand_index d) const {
   if (closed(executor, d) != hindrance::none) return 0;
-  return executors_[executor]->book.free_slots(*demands_[d].what.content, demands_[d].what.profile);
+  return executors_[executor].book.free_slots(*demands_[d].what.content, demands_[d].what.profile);
 }
 
 /// Whether it stands among those that satisfy the demand, those that are excluded, or neither.
 void executor_pool::recount(executor_index executor, demand_index d) {
-  const auto& e = *executors_[executor];
+  const auto& e = executors_[executor];
   auto& record = demands_[d];
   if (record.satisfied_by.erase(executor) > 0) record.slots -= slots_on(executor, d);
   record.excluded.erase(executor);
   if (fits(e, d)) (e.excluded.contains(record.what.profile) ? record.excluded : record.satisfied_by).insert(executor);
   const bool satisfied = record.satisfied_by.contains(executor);
-  auto& services = executors_[executor]->services;
+  auto& services = executors_[executor].services;
   const auto at = std::ranges::lower_bound(services, d, {}, &executor_record::service::demand);
   const bool was = at != services.end() && at->demand == d;
   if (satisfied) record.slots += slots_on(executor, d);
-  if (satisfied && !was) services.insert(at, executor_record::service{d, 0, false, {}});
+  if (satisfied && !was) services.insert(at, executor_record::service{d, false, 0, excess_of(e, record.what), 0});
   if (!satisfied && was) {
-    drop_room(*at);
+    drop_room(executor, *at);
     services.erase(at);
   }
   refresh(executor, d);
 }
 
-void executor_pool::refresh(executor_index executor) {
-  for (auto& s : executors_[executor]->services) refresh(executor, s);
-}
-
-void executor_pool::refresh(executor_index executor, demand_index d) {
-  for (auto& s : executors_[executor]->services)
-    if (s.demand == d) refresh(executor, s);
-}
-
-void executor_pool::refresh(executor_index executor, executor_record::service& s) {
-  auto& record = demands_[s.demand];
-  const auto& e = *executors_[executor];
-  const auto free = free_in_service(executor, s.demand);
-  if (free == 0) return drop_room(s);
-  const room_key key{excess_of(e, record.what), load_of(e), e.info.executor, executor};
-  record.free += free - s.free;
-  record.held += (e.held ? free : 0) - (s.held ? s.free : 0);
-  const bool was = s.free > 0;
-  s.free = free;
-  s.held = e.held;
-  if (was && s.key == key) return;
-  if (was) record.room.erase(s.key);
-  s.key = key;
-  record.room.insert(key);
-}
-
-void executor_pool::drop_room(executor_record::service& s) {
-  if (s.free == 0) return;
-  auto& record = demands_[s.demand];
-  record.free -= s.free;
-  if (s.held) record.held -= s.free;
-  record.room.erase(s.key);
-  s.free = 0;
-  s.held = false;
-}
-
-lease_record* executor_pool::grant(demand_index d) {
-  auto& record = demands_[d];
-  if (record.room.empty()) return nullptr;
-  return grant_on(record.room.begin()->executor, d);
-}
-
-std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t most) const {
-  std::vector<executor_index> best;
-  for (const auto& key : demands_[d].room) {
-    if (best.size() == most) break;
-    best.push_back(key.executor);
-  }
-  return best;
-}
-
-lease_record* executor_pool::grant_on(executor_index executor, demand_index d) {
-  ++examined_;
-  if (!has_room_on(executor, d)) return nullptr;
-  auto holding = executors_[executor]->book.choose(*demands_[d].what.content, demands_[d].what.profile);
-  if (!holding) return nullptr;
-  return open(executor, d, std::move(*holding));
-}
-
-lease_record* executor_pool::open(executor_index executor, demand_index d, allotment holding) {
-  auto& e = *executors_[executor];
-  if (!e.book.acquire(holding)) return nullptr;
-  const lease_id id{next_lease_++};
-  lease_record lease;
-  lease.id = id;
-  lease.executor = executor;
-  lease.demand = d;
-  lease.holding = std::move(holding);
-  e.leases.insert(id);
-  ++demands_[d].leases;
-  refresh(executor);
-  return &leases_.emplace(id, std::move(lease)).first->second;
-}
-
-void executor_pool::release(lease_id lease) {
-  const auto it = leases_.find(lease);
-  if (it == leases_.end()) return;
-  if (it->second.in_flight != 0) throw std::logic_error{"a lease must not be released before its attempts have ended"};
-  auto& e = *executors_[it->second.executor];
-  const auto executor = it->second.executor;
-  // Cannot fail: the book gave exactly this.
-  (void) e.book.release(it->second.holding);
-  e.leases.erase(lease);
-  --demands_[it->second.demand].leases;
-  leases_.erase(it);
-  refresh(executor);
-}
-
-const lease_record* executor_pool::find_lease(lease_id lease) const {
-  const auto it = leases_.find(lease);
-  return it == leases_.end() ? nullptr : &it->second;
-}
-
-lease_record* executor_pool::find_lease(lease_id lease) {
-  const auto it = leases_.find(lease);
-  return it == leases_.end() ? nullptr : &it->second;
-}
-
 void executor_pool::mark_refused(executor_index executor, demand_index d, time_point until, std::string reason) {
-  auto& e = *executors_[executor];
+  auto& e = executors_[executor];
   e.refused[d] = {until, std::move(reason)};
   refusing_.insert(executor);
   if (!e.held || e.reserved == d) unreserve(executor);
@@ -313,14 +183,14 @@ void executor_pool::mark_refused(executor_index executor, demand_index d, time_p
 
 std::optional<std::string> executor_pool::refusal_of(demand_index d) const {
   for (const auto e : refusing_)
-    if (const auto it = executors_[e]->refused.find(d); it != executors_[e]->refused.end()) return it->second.reason;
+    if (const auto it = executors_[e].refused.find(d); it != executors_[e].refused.end()) return it->second.reason;
   return std::nullopt;
 }
 
 bool executor_pool::forgive(time_point now) {
   bool any = false;
   for (auto it = refusing_.begin(); it != refusing_.end();) {
-    auto& e = *executors_[*it];
+    auto& e = executors_[*it];
     if (std::erase_if(e.refused, [&](const auto& entry) { return entry.second.until <= now; }) > 0) {
       any = true;
       refresh(*it);
@@ -331,14 +201,14 @@ bool executor_pool::forgive(time_point now) {
 }
 
 void executor_pool::bar(executor_index executor, demand_index d) {
-  auto& e = *executors_[executor];
+  auto& e = executors_[executor];
   e.barred.insert(d);
   if (!e.held || e.reserved == d) unreserve(executor);
   recount(executor, d);
 }
 
 void executor_pool::exclude(executor_index executor, profile_id profile) {
-  auto& e = *executors_[executor];
+  auto& e = executors_[executor];
   if (!e.excluded.insert(profile).second) return;
   if (!e.held || demands_[*e.reserved].what.profile == profile) unreserve(executor);
   for (demand_index d = 0; d < demands_.size(); ++d)
@@ -346,18 +216,18 @@ void executor_pool::exclude(executor_index executor, profile_id profile) {
 }
 
 void executor_pool::readmit(executor_index executor, profile_id profile) {
-  if (executors_[executor]->excluded.erase(profile) == 0) return;
+  if (executors_[executor].excluded.erase(profile) == 0) return;
   for (demand_index d = 0; d < demands_.size(); ++d)
     if (demands_[d].what.profile == profile) recount(executor, d);
 }
 
 void executor_pool::reserve(executor_index executor, demand_index d) {
-  executors_[executor]->reserved = d;
+  executors_[executor].reserved = d;
   refresh(executor);
 }
 
 void executor_pool::unreserve(executor_index executor) {
-  auto& e = *executors_[executor];
+  auto& e = executors_[executor];
   if (!e.reserved) return;
   e.reserved.reset();
   e.held = false;
@@ -365,7 +235,7 @@ void executor_pool::unreserve(executor_index executor) {
 }
 
 void executor_pool::hold(executor_index executor, demand_index d) {
-  executors_[executor]->held = true;
+  executors_[executor].held = true;
   reserve(executor, d);
 }
 
@@ -381,7 +251,7 @@ bool runs_another_program(const executor_record& e, demand_index d, const demand
 bool executor_pool::has_wrong_program(demand_index d) const {
   const auto& what = demands_[d].what;
   return std::any_of(by_id_.begin(), by_id_.end(), [&](const auto& entry) {
-    const auto& e = *executors_[entry.second];
+    const auto& e = executors_[entry.second];
     return runs_another_program(e, d, what) && e.info.request && troupe::satisfies(e.info.capacity, *what.content);
   });
 }
@@ -390,7 +260,7 @@ std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_ind
   const auto& what = demands_[d].what;
   std::optional<nearest_executor> best;
   for (const auto& [id, e] : by_id_) {
-    const auto& record = *executors_[e];
+    const auto& record = executors_[e];
     if (record.status != executor_record::state::active) continue;
     nearest_executor candidate{e, shortfalls(record.info.capacity, *what.content), {}, false};
     candidate.wrong_program = runs_another_program(record, d, what);
@@ -408,69 +278,6 @@ std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_ind
     if (!best || weight(candidate) < weight(*best)) best = std::move(candidate);
   }
   return best;
-}
-
-std::optional<std::string> executor_pool::fault() const {
-  std::size_t held = 0;
-  for (const auto& [id, index] : by_id_) {
-    const auto& e = *executors_[index];
-    ledger expected{e.info.capacity};
-    std::uint32_t in_flight = 0;
-    for (const auto lease : e.leases) {
-      const auto it = leases_.find(lease);
-      if (it == leases_.end()) return "executor " + std::to_string(id.value) + " names an unknown lease";
-      if (it->second.executor != index) return "a lease stands under two executors";
-      if (auto taken = expected.acquire(it->second.holding); !taken) return taken.error().message;
-      std::uint32_t counted = 0;
-      for (const auto& run : it->second.runs) counted += run.count;
-      if (counted != it->second.in_flight) return "lease " + std::to_string(lease.value) + " counts its tasks wrongly";
-      in_flight += counted;
-      ++held;
-    }
-    if (in_flight != e.in_flight) return "executor " + std::to_string(id.value) + " counts its tasks wrongly";
-    bool same = expected.free_cpus() == e.book.free_cpus() &&
-                expected.free_of(resource_names::memory, {}) == e.book.free_of(resource_names::memory, {});
-    for (const auto& [name, pool] : e.info.capacity.custom) {
-      same = same && expected.free_of(name, {}) == e.book.free_of(name, {});
-      for (const auto& a : pool.addresses) same = same && expected.free_of(name, a) == e.book.free_of(name, a);
-    }
-    if (!same) return "executor " + std::to_string(id.value) + " has a wrong book";
-    for (demand_index d = 0; d < demands_.size(); ++d) {
-      const auto& record = demands_[d];
-      const bool excluded = e.excluded.contains(record.what.profile);
-      if (record.satisfied_by.contains(index) != (!excluded && fits(e, d)) ||
-          satisfies(index, d) != record.satisfied_by.contains(index))
-        return "executor " + std::to_string(id.value) + " is wrongly counted among those that satisfy a demand";
-      if (record.excluded.contains(index) != (excluded && fits(e, d)))
-        return "executor " + std::to_string(id.value) + " is wrongly counted among those that are excluded";
-      const auto* room = find_service(e, d);
-      if (free_on(index, d) != (room ? room->free : 0)) return "the room index of a demand is wrong";
-      if (!room || room->free == 0) continue;
-      if (!record.room.contains(room->key) || room->key.load != load_of(e))
-        return "the room index of a demand has a wrong key";
-      if (room->held != e.held) return "the room index of a demand does not know what is held";
-    }
-    if (refusing_.contains(index) == e.refused.empty()) return "the refusals are indexed wrongly";
-    if (e.held && !e.reserved) return "an executor is held for nobody";
-  }
-  if (held != leases_.size()) return "a lease belongs to no executor";
-  for (demand_index d = 0; d < demands_.size(); ++d) {
-    const auto& record = demands_[d];
-    std::int64_t slots = 0;
-    std::int64_t free = 0;
-    std::int64_t kept = 0;
-    std::size_t rooms = 0;
-    for (const auto e : record.satisfied_by) {
-      slots += slots_on(e, d);
-      const auto& room = *find_service(*executors_[e], d);
-      free += room.free;
-      if (room.held) kept += room.free;
-      rooms += room.free > 0 ? 1 : 0;
-    }
-    if (rooms != record.room.size()) return "the room index of a demand has entries twice";
-    if (slots != record.slots || free != record.free || kept != record.held) return "a demand counts its slots wrongly";
-  }
-  return std::nullopt;
 }
 
 } // namespace troupe

@@ -2,12 +2,11 @@
 
 /// The executors of a session as the dag scheduler sees them: what is free, who holds which lease, and for each demand
 /// which executors have room. Owner: the dag scheduler. Not thread-safe; no clock, no I/O.
-/// Executor: active -> draining -> gone; any -> gone. Lease: granted -> draining -> released.
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,20 +16,19 @@
 
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/capacity.hpp>
-#include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
+#include <troupe/runtime/scheduling/executor_record.hpp>
+#include <troupe/runtime/scheduling/flat_index.hpp>
 #include <troupe/runtime/scheduling/hindrance.hpp>
-#include <troupe/runtime/scheduling/job_pools.hpp>
+#include <troupe/runtime/scheduling/lease_record.hpp>
 #include <troupe/runtime/scheduling/placement_policy.hpp>
-#include <troupe/runtime/scheduling/reports.hpp>
-#include <troupe/runtime/scheduling/task_set.hpp>
+#include <troupe/runtime/scheduling/slab.hpp>
 #include <troupe/runtime/time.hpp>
 
 namespace troupe {
 
 /// What placement looks for: tasks of one profile that can run wherever `build_id` does ("" for commands).
-/// Interned; the number is the position in the pool.
-using demand_index = std::uint32_t;
+/// Interned; its `demand_index` is the position in the pool.
 struct demand {
   profile_id profile;
   shape_id shape;
@@ -41,35 +39,6 @@ struct demand {
   bool gang = false;         ///< its tasks start together or not at all
 };
 
-/// Consecutive partitions of one stage that were handed out under one lease and have not ended.
-struct task_run {
-  stage_id stage;
-  partition_index first = 0;
-  std::uint32_t count = 0;
-  attempt_number attempt = 0; ///< of each of them
-};
-
-struct lease_record {
-  lease_id id;
-  executor_index executor = no_executor;
-  demand_index demand = 0;
-  allotment holding;
-  std::deque<task_run> runs;      ///< in the order in which the executor works them off
-  std::uint32_t in_flight = 0;    ///< tasks in `runs`
-  time_point front_since{};       ///< its first task has run since then at least
-  bool draining = false;          ///< gets no more tasks; released when empty
-  bool recalled = false;          ///< what has not begun was asked back; gets no more tasks before one has ended
-  stage_id serves;                ///< whose tasks it was last given; 0: none yet
-  std::optional<pool_index> pool; ///< of that stage's job, whose slot this is
-
-  /// Adds the tasks of a batch.
-  void add(const task_batch& batch);
-  /// Whether this attempt has not ended.
-  bool holds(stage_id stage, partition_index partition, attempt_number attempt) const;
-  /// Forgets one attempt. @returns false when it was not there.
-  bool remove(stage_id stage, partition_index partition, attempt_number attempt);
-};
-
 /// Where an executor stands among those that have room for a demand: the best one first.
 struct room_key {
   std::int64_t excess = 0; ///< amount of resources that the demand does not ask for
@@ -77,45 +46,6 @@ struct room_key {
   executor_id id;
   executor_index executor = no_executor;
   auto operator<=>(const room_key&) const = default;
-};
-
-struct executor_record {
-  enum class state : std::uint8_t { active, draining };
-  executor_info info;
-  state status = state::active;
-  ledger book;
-  executor_orders orders;     ///< being put together for this event
-  std::uint64_t sequence = 0; ///< of the last orders sent
-  std::uint64_t reports = 0;  ///< received
-  std::uint64_t expected = 0; ///< the last orders that had been sent when its heartbeat before the last one came
-  std::optional<time_point> last_beat;
-  std::optional<time_point> behind_since; ///< its heartbeats lack those orders
-  std::optional<time_point> owing_since;  ///< they count reports that have not come, or know of no task in flight
-  std::set<lease_id> leases;
-  std::unordered_map<stage_id, attempt_number> installed;          ///< stage attempts that it knows
-  std::unordered_map<stage_id, std::vector<partition_index>> kept; ///< outputs and results that unfinished jobs need
-  struct refused_demand {
-    time_point until; ///< not tried before then
-    std::string reason;
-  };
-  std::map<demand_index, refused_demand> refused;
-  std::set<demand_index> barred; ///< not tried there again
-  std::set<profile_id> excluded; ///< gets no tasks of these for now (see `exclusion_book`)
-  /// Attempts that are to blame for its end, although it is not lost.
-  std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
-  std::optional<demand_index> reserved; ///< what its free slots are kept for
-  /// What it is for a demand that it satisfies: kept here, since all of it is looked at when its slots change.
-  struct service {
-    demand_index demand = 0;
-    std::int64_t free = 0; ///< slots; 0: it is not among those with room
-    bool held = false;     ///< they count as held
-    room_key key;          ///< under which it stands there
-  };
-  std::vector<service> services; ///< ascending demand
-  bool held = false; ///< for a gang that gathers: whatever else runs there gets no more tasks under its lease
-  std::uint64_t tasks_done = 0;
-  std::uint32_t in_flight = 0;
-  time_point idle_since{};
 };
 
 class executor_pool {
@@ -130,10 +60,20 @@ public:
   executor_index add(executor_info info, time_point now);
   /// Forgets an executor and its leases. The caller has dealt with what ran there.
   void remove(executor_index executor);
-  executor_index find(executor_id id) const;
-  bool is_present(executor_index e) const { return executors_[e] != nullptr; }
-  executor_record& operator[](executor_index e) { return *executors_[e]; }
-  const executor_record& operator[](executor_index e) const { return *executors_[e]; }
+  executor_index find(executor_id id) const { return index_.find(id); }
+  bool is_present(executor_index e) const { return static_cast<bool>(executors_[e].info.executor); }
+  executor_record& operator[](executor_index e) { return executors_[e]; }
+  const executor_record& operator[](executor_index e) const { return executors_[e]; }
+  /// Where they stand will be looked up soon; and then, they will be looked at. Where there are ten thousand of them,
+  /// most of a placement's time would else be spent waiting for memory.
+  void prefetch_index(executor_id executor, lease_id lease) const noexcept {
+    index_.prefetch(executor);
+    leases_.prefetch_index(lease);
+  }
+  void prefetch_records(executor_id executor, lease_id lease) const noexcept {
+    if (const auto e = find(executor); e != no_executor) prefetch(&executors_[e], executor_record::hot_bytes);
+    leases_.prefetch_record(lease);
+  }
   /// Indices of all present executors, ascending id.
   const std::map<executor_id, executor_index>& all() const noexcept { return by_id_; }
 
@@ -149,8 +89,8 @@ public:
   lease_record* grant_on(executor_index executor, demand_index d);
   /// Gives the lease's resources back and forgets it.
   void release(lease_id lease);
-  lease_record* find_lease(lease_id lease);
-  const lease_record* find_lease(lease_id lease) const;
+  lease_record* find_lease(lease_id lease) { return leases_.find(lease); }
+  const lease_record* find_lease(lease_id lease) const { return leases_.find(lease); }
 
   /// The executor declined tasks of `d`: none is tried there before `until`. Its free slots are kept for nobody.
   void mark_refused(executor_index executor, demand_index d, time_point until, std::string reason);
@@ -225,10 +165,13 @@ private:
     demand what;
     std::set<executor_index> satisfied_by;
     std::set<executor_index> excluded; ///< else they would stand in `satisfied_by`
-    std::set<room_key> room;           ///< of those with a free slot
-    std::int64_t slots = 0;            ///< of those that satisfy it, when empty
-    std::int64_t free = 0;             ///< sum over `room`
-    std::int64_t held = 0;             ///< the same of those that are held
+    /// Of those with a free slot. Slots come and go with every lease: what this forgets, it uses again.
+    std::unique_ptr<std::pmr::unsynchronized_pool_resource> nodes =
+        std::make_unique<std::pmr::unsynchronized_pool_resource>();
+    std::pmr::set<room_key> room{nodes.get()};
+    std::int64_t slots = 0; ///< of those that satisfy it, when empty
+    std::int64_t free = 0;  ///< sum over `room`
+    std::int64_t held = 0;  ///< the same of those that are held
     std::uint32_t leases = 0;
     std::set<std::string, std::less<>> kept_from; ///< see keep_from
   };
@@ -245,8 +188,9 @@ private:
   void recount(executor_index executor, demand_index d);
   void refresh(executor_index executor);
   void refresh(executor_index executor, demand_index d);
-  void refresh(executor_index executor, executor_record::service& s);
-  void drop_room(executor_record::service& s);
+  void refresh(executor_index executor, executor_record::service& s, std::int64_t load);
+  room_key key_of(executor_index executor, const executor_record::service& s) const;
+  void drop_room(executor_index executor, executor_record::service& s);
   static const executor_record::service* find_service(const executor_record& e, demand_index d);
   lease_record* open(executor_index executor, demand_index d, allotment holding);
 
@@ -254,13 +198,12 @@ private:
   placement_policy policy_;
   std::vector<demand_record> demands_;
   std::map<std::tuple<profile_id, std::string, bool, bool>, demand_index> demand_numbers_;
-  std::vector<std::unique_ptr<executor_record>> executors_;
-  std::vector<executor_index> vacant_;
+  slab<executor_record, 64> executors_;
   std::map<executor_id, executor_index> by_id_;
-  std::unordered_map<executor_id, executor_index> index_;                ///< the same, found without a walk down a tree
+  flat_index<executor_id> index_;                                        ///< the same, found without a walk down a tree
   std::map<std::string, std::set<executor_index>, std::less<>> holders_; ///< of addresses, by resource
   std::set<executor_index> refusing_;                                    ///< executors with an entry in `refused`
-  std::unordered_map<lease_id, lease_record> leases_;
+  lease_table leases_;
   std::uint64_t next_lease_ = 1;
   std::uint64_t examined_ = 0;
 };

@@ -1,10 +1,34 @@
+#include <troupe/runtime/scheduling/lease_record.hpp>
+
 #include <algorithm>
-#include <iterator>
 #include <stdexcept>
 
-#include <troupe/runtime/scheduling/executor_pool.hpp>
-
 namespace troupe {
+
+void run_queue::push_back(const task_run& run) {
+  if (empty())
+    first_ = run;
+  else
+    rest_.push_back(run);
+}
+
+void run_queue::insert_after(std::size_t i, const task_run& run) {
+  rest_.insert(rest_.begin() + static_cast<std::ptrdiff_t>(gone_ + i), run);
+}
+
+void run_queue::erase(std::size_t i) {
+  if (i > 0) {
+    rest_.erase(rest_.begin() + static_cast<std::ptrdiff_t>(gone_ + i - 1));
+  } else if (gone_ < rest_.size()) {
+    first_ = rest_[gone_++];
+  } else {
+    first_ = {};
+  }
+  if (gone_ < rest_.size() && 2 * gone_ < rest_.capacity()) return;
+  // Each is moved once at most before as many others have gone.
+  rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(gone_));
+  gone_ = 0;
+}
 
 void lease_record::add(const task_batch& batch) {
   if (draining) throw std::logic_error{"a lease that is draining must get no more tasks"};
@@ -13,9 +37,9 @@ void lease_record::add(const task_batch& batch) {
     auto n = batch.partitions.empty() ? batch.count : 1u;
     const auto attempt = batch.attempt(i);
     while (i + n < batch.count && batch.partition(i + n) == first + n && batch.attempt(i + n) == attempt) ++n;
-    if (!runs.empty() && runs.back().stage == batch.stage && runs.back().first + runs.back().count == first &&
-        runs.back().attempt == attempt)
-      runs.back().count += n;
+    auto& last = runs.back();
+    if (!runs.empty() && last.stage == batch.stage && last.first + last.count == first && last.attempt == attempt)
+      last.count += n;
     else
       runs.push_back({batch.stage, first, n, attempt});
     i += n;
@@ -31,25 +55,36 @@ bool lease_record::holds(stage_id stage, partition_index partition, attempt_numb
 
 bool lease_record::remove(stage_id stage, partition_index partition, attempt_number attempt) {
   // Attempts end in the order in which they were handed out unless one is killed, so the first run nearly always fits.
-  for (auto it = runs.begin(); it != runs.end(); ++it) {
-    if (it->stage != stage || it->attempt != attempt || partition < it->first || partition - it->first >= it->count)
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto& run = runs[i];
+    if (run.stage != stage || run.attempt != attempt || partition < run.first || partition - run.first >= run.count)
       continue;
-    const auto offset = partition - it->first;
-    if (offset == 0) {
-      ++it->first;
-      --it->count;
-    } else if (offset + 1 == it->count) {
-      --it->count;
-    } else {
-      const task_run rest{stage, partition + 1, it->count - offset - 1, attempt};
-      it->count = offset;
-      it = runs.insert(std::next(it), rest);
-    }
-    if (it->count == 0) runs.erase(it);
+    const auto offset = partition - run.first;
+    const task_run rest{stage, partition + 1, run.count - offset - 1, attempt};
+    run.count = offset;
+    if (rest.count > 0 && offset > 0)
+      runs.insert_after(i, rest);
+    else if (rest.count > 0)
+      run = rest;
+    else if (offset == 0)
+      runs.erase(i);
     --in_flight;
     return true;
   }
   return false;
+}
+
+lease_record& lease_table::add(lease_id id) {
+  const auto at = records_.take();
+  index_.insert(id, at);
+  auto& made = records_[at];
+  made.id = id;
+  return made;
+}
+
+void lease_table::erase(lease_id id) {
+  records_.give_back(index_.find(id));
+  index_.erase(id);
 }
 
 } // namespace troupe

@@ -105,6 +105,11 @@ public:
   /// From now on the task waits in this lane whenever it is pending.
   void move_to(lane_number lane, partition_index partition);
 
+  /// It will be looked at soon.
+  void prefetch(partition_index partition) const noexcept {
+    if (partition < records_.size()) __builtin_prefetch(&records_[partition]);
+  }
+
   status status_of(partition_index partition) const noexcept { return records_[partition].state; }
   lane_number lane_of(partition_index partition) const noexcept { return records_[partition].lane; }
   attempt_number attempt_of(partition_index partition) const noexcept { return records_[partition].attempt; }
