@@ -97,7 +97,9 @@ void dag_scheduler::break_gang(const stage_run& stage, const std::string& why) {
 /// @returns false when the job has failed of it
 bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   const auto broken = std::move(broken_.extract(stage.id).mapped());
-  if (job.finished() || stage.state != stage_state::running) return !job.finished();
+  // It may have failed while it waits for inputs that were lost under it: then, too, what is left of it ends.
+  if (job.finished() || (stage.state != stage_state::running && stage.state != stage_state::waiting))
+    return !job.finished();
   const bool exact = options_.matching == profile_matching::exact;
   if (exact && !stage.spec->is_shuffle_map()) {
     fail(job,
@@ -116,7 +118,7 @@ bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now,
   }
   unready(stage);
   deadlines_.erase(stage.id);
-  transition("stage", stage.state, stage_state::waiting);
+  if (stage.state == stage_state::running) transition("stage", stage.state, stage_state::waiting);
   if (exact) hold_back(stage, now);
   return true;
 }

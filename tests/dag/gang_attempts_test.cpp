@@ -388,7 +388,11 @@ TEST(gang_attempts, whose_input_is_lost_while_they_run_run_again_when_it_is_ther
     h.arrive(h.attempts_of(s.job, 1)[0]);
     h.add(executor_builder{}.cores(2).gpus(2));
     h.lose(s.m, "it left", false);
-    if (one_fails) h.fail(h.attempts_of(s.job, 1)[1], "no luck");
+    if (one_fails) {
+      h.fail(h.attempts_of(s.job, 1)[1], "no luck");
+      ASSERT_THAT(h.attempts_of(s.job, 1), SizeIs(1));
+      EXPECT_TRUE(h.attempts_of(s.job, 1)[0].doomed) << "it would wait in vain";
+    }
     const auto map = h.attempts_of(s.job, 0);
     ASSERT_THAT(map, SizeIs(1));
     h.succeed(map[0]);

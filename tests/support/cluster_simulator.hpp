@@ -1,8 +1,8 @@
 #pragma once
 
 /// A whole cluster under virtual time: the production dag scheduler, allocation policy, carving and ledgers, with
-/// random jobs, durations, failures, executor losses, and messages that come late, twice or out of order. One seed
-/// always gives the same history.
+/// random jobs, durations, failures, executor losses, and messages that come late, twice, out of order or not at all.
+/// One seed always gives the same history.
 
 #include <cstdint>
 #include <functional>
@@ -40,6 +40,7 @@ struct simulation_report {
   std::uint32_t restarted = 0; ///< gangs
   std::uint64_t stale = 0;     ///< messages that came late or twice
   std::uint64_t recalls = 0;   ///< queues that were taken back
+  std::uint32_t given_up = 0;  ///< executors of which messages got lost
 
   /// Adds the counts of another one.
   simulation_report& operator+=(const simulation_report& other);
