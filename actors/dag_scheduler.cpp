@@ -47,14 +47,28 @@ struct scheduler_state {
   cluster_status status(const status_query& query, time_point now) const;
 };
 
+namespace {
+
+/// What comes with every batch of tasks waits for others of its kind, until the next tick at the latest. All else is
+/// rare, and whoever looks for what ended a driver should find it.
+bool may_wait(const events::any& event) {
+  return std::holds_alternative<events::tasks_succeeded>(event) ||
+         std::holds_alternative<events::lease_granted>(event) || std::holds_alternative<events::lease_released>(event);
+}
+
+} // namespace
+
 void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
+  bool hurry = false;
+  const auto decided = out.empty() || !config.unix_nanoseconds ? 0 : config.unix_nanoseconds();
   for (auto& effect : out) {
     if (auto* s = std::get_if<effects::send_orders>(&effect)) {
       if (const auto it = executors.find(s->executor); it != executors.end())
         tell(self, it->second, box(std::move(s->orders)));
     } else if (auto* p = std::get_if<effects::publish>(&effect)) {
       log_exclusion(p->event);
-      facts.records.push_back({0, 0, std::move(p->event)});
+      hurry = hurry || !may_wait(p->event);
+      facts.records.push_back({0, decided, std::move(p->event)});
     } else if (auto* c = std::get_if<effects::complete_job>(&effect)) {
       complete(self, *c);
     } else if (auto* a = std::get_if<effects::ask_feasibility>(&effect)) {
@@ -67,7 +81,7 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
     }
   }
   out.clear();
-  if (facts.records.size() >= 256) flush_facts(self);
+  if (hurry || facts.records.size() >= 256) flush_facts(self);
 }
 
 void scheduler_state::log_exclusion(const events::any& event) const {
@@ -327,6 +341,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return;
         s.facts.records.insert(s.facts.records.end(), batch->records.begin(), batch->records.end());
+        s.flush_facts(self);
       },
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);

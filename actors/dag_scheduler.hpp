@@ -2,6 +2,9 @@
 
 /// Owns jobs, stages, executors and placement; a thin shell around the core of the same name in runtime/dag.
 
+#include <cstdint>
+#include <functional>
+
 #include <caf/actor_system.hpp>
 
 #include <troupe/actors/common.hpp>
@@ -12,7 +15,8 @@ namespace troupe {
 
 struct dag_scheduler_config {
   dag_scheduler::options core;
-  driver_actor driver; ///< hears the events
+  driver_actor driver;                            ///< hears the events
+  std::function<std::int64_t()> unix_nanoseconds; ///< wall clock of the events; unset: the driver's, a little later
   logger_source loggers = silent_loggers();
   duration tick_interval = std::chrono::milliseconds{100};
   duration progress_interval = std::chrono::milliseconds{200};

@@ -38,6 +38,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   dag_scheduler_config scheduler;
   scheduler.core = state.config.scheduler;
   scheduler.driver = driver_actor{self};
+  scheduler.unix_nanoseconds = state.config.unix_nanoseconds;
   scheduler.loggers = state.config.loggers;
   scheduler.request_timeout = state.config.request_timeout;
   state.scheduler = spawn_dag_scheduler(self->system(), std::move(scheduler));
@@ -208,7 +209,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);
         if (!s.admitted->is_local(self)) return;
-        for (const auto& record : batch->records) s.publish(record.content);
+        for (const auto& record : batch->records) s.publish(record.content, record.unix_nanoseconds);
         s.feed(self);
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {

@@ -223,8 +223,9 @@ void driver_state::announce(const resolved_profile& profile) {
   for (const auto& other : profile.escalations) announce(other);
 }
 
-void driver_state::publish(events::any fact) {
-  const auto& record = history->append(std::move(fact), config.unix_nanoseconds ? config.unix_nanoseconds() : 0);
+void driver_state::publish(events::any fact, std::int64_t decided) {
+  if (decided == 0 && config.unix_nanoseconds) decided = config.unix_nanoseconds();
+  const auto& record = history->append(std::move(fact), decided);
   if (config.on_event) config.on_event(record);
 }
 

@@ -89,7 +89,8 @@ struct driver_state {
                std::vector<resolved_profile> profiles_of_job);
   profile_key key_of(const std::string& submitter, const resource_profile& profile) const;
   void announce(const resolved_profile& profile);
-  void publish(events::any fact);
+  /// @param decided when; 0: now
+  void publish(events::any fact, std::int64_t decided = 0);
   void subscribe(driver_pointer self, const subscribe_events& wish, const client_actor& client);
   void feed(driver_pointer self);
   void tick_passed(driver_pointer self);

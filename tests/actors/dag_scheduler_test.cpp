@@ -1,6 +1,11 @@
 // What the driver and the dag scheduler do together, with an executor that does what it is told.
 
+#include <algorithm>
+#include <set>
 #include <sstream>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,6 +90,38 @@ TEST_F(dag_scheduler_actor_test, runs_a_job_and_leaves_nothing) {
   EXPECT_EQ(status.executors.at(0).leases, 0u);
   EXPECT_EQ(status.executors.at(0).running, 0u);
   EXPECT_EQ(status.executors.at(0).tasks_done, 10u);
+}
+
+TEST_F(dag_scheduler_actor_test, hands_facts_on_at_once_but_for_those_of_every_batch) {
+  auto config = plain_driver(secret);
+  std::int64_t clock = 1'000;
+  std::vector<events::record> published;
+  config.unix_nanoseconds = [&] { return clock; };
+  config.on_event = [&](const events::record& r) { published.push_back(r); };
+  front = world.end_with_system(spawn_driver(world.system(), config));
+  auto w = join(5);
+  const auto job = testing::job_builder{}.stage("first", 3).stage("second", 1).after(0, dependency_kind::all).make();
+  ASSERT_TRUE(submit(job));
+  const auto names = [&] {
+    std::set<std::string_view> all;
+    for (const auto& r : published) all.insert(events::name_of(r.content));
+    return all;
+  };
+  EXPECT_TRUE(names().contains("stage-submitted")) << "no tick has passed";
+  w.follow();
+  clock = 2'000;
+  world.say(w.admitted.scheduler, box(w.logic.report({w.logic.success(w.logic.attempts().at(0), "one")})));
+  EXPECT_FALSE(names().contains("tasks-succeeded"));
+  clock = 9'000;
+  world.pass(1s);
+  EXPECT_TRUE(names().contains("tasks-succeeded"));
+  const auto good = std::find_if(published.begin(), published.end(), [](const events::record& r) {
+    return std::holds_alternative<events::tasks_succeeded>(r.content);
+  });
+  ASSERT_NE(good, published.end());
+  EXPECT_EQ(good->unix_nanoseconds, 2'000) << "when it was decided, not when it was heard of";
+  work(w);
+  EXPECT_TRUE(names().contains("job-ended"));
 }
 
 TEST_F(dag_scheduler_actor_test, waits_for_an_executor_and_says_so) {
