@@ -53,8 +53,7 @@ bool lease_record::holds(stage_id stage, partition_index partition, attempt_numb
   });
 }
 
-bool lease_record::remove(stage_id stage, partition_index partition, attempt_number attempt) {
-  // Attempts end in the order in which they were handed out unless one is killed, so the first run nearly always fits.
+bool lease_record::remove_anywhere(stage_id stage, partition_index partition, attempt_number attempt) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     auto& run = runs[i];
     if (run.stage != stage || run.attempt != attempt || partition < run.first || partition - run.first >= run.count)

@@ -67,6 +67,14 @@ public:
   iterator begin() const noexcept { return {this, 0}; }
   iterator end() const noexcept { return {this, size()}; }
 
+  bool starts_with(stage_id stage, partition_index partition, attempt_number attempt) const noexcept {
+    return first_.count > 0 && first_.first == partition && first_.stage == stage && first_.attempt == attempt;
+  }
+  /// Its first task. @pre not empty
+  void pop() {
+    ++first_.first;
+    if (--first_.count == 0) erase(0);
+  }
   void push_back(const task_run& run);
   /// Behind run `i`.
   void insert_after(std::size_t i, const task_run& run);
@@ -99,7 +107,16 @@ struct alignas(64) lease_record {
   /// Whether this attempt has not ended.
   bool holds(stage_id stage, partition_index partition, attempt_number attempt) const;
   /// Forgets one attempt. @returns false when it was not there.
-  bool remove(stage_id stage, partition_index partition, attempt_number attempt);
+  bool remove(stage_id stage, partition_index partition, attempt_number attempt) {
+    // Attempts end in the order in which they were handed out unless one is killed.
+    if (!runs.starts_with(stage, partition, attempt)) return remove_anywhere(stage, partition, attempt);
+    runs.pop();
+    --in_flight;
+    return true;
+  }
+
+private:
+  bool remove_anywhere(stage_id stage, partition_index partition, attempt_number attempt);
 };
 
 /// All leases, each at a place of its own that it keeps as long as it lives.

@@ -59,12 +59,12 @@ std::uint32_t task_set::take(lane_number lane, std::uint32_t most, executor_inde
   return n;
 }
 
-std::optional<task_set::place> task_set::succeed(partition_index partition, attempt_number attempt) noexcept {
+std::optional<task_set::place> task_set::succeed_beside_copy(partition_index partition,
+                                                             attempt_number attempt) noexcept {
   auto& r = records_[partition];
   transition("task", r.state, status::done);
   --running_;
   ++done_;
-  if (!r.has_copy) return std::nullopt;
   drop_wanted(partition);
   auto& other = copies_.at(partition);
   if (other.state != copy::status::running) return std::nullopt;

@@ -86,7 +86,14 @@ public:
 
   /// running -> done. @returns the other attempt of the task that still runs, which nobody needs any more.
   /// @pre is_current
-  std::optional<place> succeed(partition_index partition, attempt_number attempt) noexcept;
+  std::optional<place> succeed(partition_index partition, attempt_number attempt) noexcept {
+    auto& r = records_[partition];
+    if (r.state != status::running || r.has_copy) return succeed_beside_copy(partition, attempt);
+    r.state = status::done;
+    --running_;
+    ++done_;
+    return std::nullopt;
+  }
   /// The attempt has ended without success: running -> pending with the next attempt number, unless another one of the
   /// task still runs. @returns failures so far, this one included where `blame`. @pre is_current
   std::uint32_t requeue(partition_index partition, attempt_number attempt, bool blame);
@@ -148,6 +155,7 @@ private:
     std::size_t head_ = 0; ///< those before it were handed out
   };
 
+  std::optional<place> succeed_beside_copy(partition_index partition, attempt_number attempt) noexcept;
   void wait_again(partition_index partition);
   bool is_copy(partition_index partition, place where) const noexcept;
   std::optional<partition_index> find_near(executor_id executor, const std::string& host, locality_level level);

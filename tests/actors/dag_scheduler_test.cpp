@@ -92,7 +92,7 @@ TEST_F(dag_scheduler_actor_test, runs_a_job_and_leaves_nothing) {
   EXPECT_EQ(status.executors.at(0).tasks_done, 10u);
 }
 
-TEST_F(dag_scheduler_actor_test, hands_facts_on_at_once_but_for_those_of_every_batch) {
+TEST_F(dag_scheduler_actor_test, hands_on_at_once_what_goes_wrong) {
   auto config = plain_driver(secret);
   std::int64_t clock = 1'000;
   std::vector<events::record> published;
@@ -107,20 +107,24 @@ TEST_F(dag_scheduler_actor_test, hands_facts_on_at_once_but_for_those_of_every_b
     for (const auto& r : published) all.insert(events::name_of(r.content));
     return all;
   };
-  EXPECT_TRUE(names().contains("stage-submitted")) << "no tick has passed";
+  EXPECT_FALSE(names().contains("stage-submitted")) << "it waits for the tick";
   w.follow();
   clock = 2'000;
   world.say(w.admitted.scheduler, box(w.logic.report({w.logic.success(w.logic.attempts().at(0), "one")})));
   EXPECT_FALSE(names().contains("tasks-succeeded"));
   clock = 9'000;
-  world.pass(1s);
-  EXPECT_TRUE(names().contains("tasks-succeeded"));
+  w.follow();
+  const testing::fake_end failure{w.logic.attempts().at(0), task_status::failed, {}, {}};
+  world.say(w.admitted.scheduler, box(w.logic.report({failure})));
+  EXPECT_TRUE(names().contains("task-failed")) << "no tick has passed";
+  EXPECT_TRUE(names().contains("tasks-succeeded")) << "what came before it comes with it";
   const auto good = std::find_if(published.begin(), published.end(), [](const events::record& r) {
     return std::holds_alternative<events::tasks_succeeded>(r.content);
   });
   ASSERT_NE(good, published.end());
   EXPECT_EQ(good->unix_nanoseconds, 2'000) << "when it was decided, not when it was heard of";
   work(w);
+  world.pass(1s);
   EXPECT_TRUE(names().contains("job-ended"));
 }
 
