@@ -49,8 +49,9 @@ struct scheduler_state {
 
 namespace {
 
-/// What goes well waits for more of its kind, until the next tick at the latest: a job of one task would else take a
-/// fifth longer. Of what goes wrong whoever looks for the end of a driver should find the last.
+/// What comes with every job that goes well waits for more of its kind, until the next tick at the latest: a job of one
+/// task would else take a fifth longer. All else is handed on at once, so that whoever looks why a driver died finds
+/// the last failure in its file.
 struct may_wait {
   bool operator()(const events::tasks_succeeded&) const { return true; }
   bool operator()(const events::lease_granted&) const { return true; }
@@ -349,7 +350,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self)) return;
-        s.facts.records.insert(s.facts.records.end(), batch->records.begin(), batch->records.end());
+        for (const auto& record : batch->records) s.facts.records.push_back({0, 0, record.content});
         s.flush_facts(self);
       },
       [self](const boxed<release_results>& release) {

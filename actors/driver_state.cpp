@@ -17,11 +17,13 @@ constexpr const char* connection_lost_cause = "connection lost";
 /// For the allocator, which has to look only; it does not wait so long itself.
 constexpr duration exit_patience = std::chrono::seconds{5};
 
-/// An executor with less than it was started for would be given tasks, refuse them, and be given them again.
+/// An executor with less than it was started for would be given tasks, refuse them, and be given them again. Whose
+/// tasks is another question: profiles share executors.
 result<void> check_satisfies(const executor_info& info) {
   std::string missing;
-  for (const auto& one : shortfalls(info.capacity, info.profile))
-    missing += (missing.empty() ? "" : ", ") + to_string(one);
+  auto asked = info.profile;
+  asked.task.clear();
+  for (const auto& one : shortfalls(info.capacity, asked)) missing += (missing.empty() ? "" : ", ") + to_string(one);
   if (missing.empty()) return {};
   return make_error(ec::infeasible, "the executor has less than its profile says: it " + missing +
                                         "; give its machine what is missing, or ask for less");

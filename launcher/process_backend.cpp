@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <troupe/runtime/resources/quote.hpp>
+
 extern char** environ;
 
 namespace troupe {
@@ -22,16 +24,18 @@ namespace {
 
 time_point now() { return time_point{std::chrono::steady_clock::now().time_since_epoch()}; }
 
-/// The last line of a file, in quotes, where it has one: the file itself may go with its session.
+/// The last line of a file, in quotes, where it has one: the file itself may go with its session. The user's program
+/// may have written it.
 std::string last_words(const std::string& path) {
   constexpr std::streamoff most = 4096;
+  constexpr std::size_t most_quoted = 300;
   std::ifstream file{path, std::ios::binary | std::ios::ate};
   if (!file) return {};
   file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - most));
   std::string last;
   for (std::string line; std::getline(file, line);)
     if (!line.empty()) last = std::move(line);
-  return last.empty() ? last : ": \"" + last + '"';
+  return last.empty() ? last : ": " + detail::quote(last, most_quoted);
 }
 
 } // namespace

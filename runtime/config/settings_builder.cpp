@@ -98,7 +98,7 @@ settings_builder::settings_builder(std::string working_directory) : working_dire
 result<void> settings_builder::put(std::string_view name, std::string_view text, setting_origin origin,
                                    std::string_view directory) {
   auto match = find_key(name);
-  if (!match) return fault(origin, std::string{name} + " = " + std::string{text} + ": " + match.error().message);
+  if (!match) return fault(origin, show_value(name) + " = " + show_value(text) + ": " + match.error().message);
   auto value = parse_setting(*match->entry, text);
   if (!value) return fault(origin, std::string{name} + " = " + show_value(text) + ": " + value.error().message);
   if (match->entry->type == setting_type::path && !text.empty())

@@ -214,6 +214,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
   if (!stage.was_submitted) stage.started = now;
   stage.was_submitted = true;
   stage.attempt_started = now;
+  stage.attempt_told = false;
   stage.attempt_tasks = stage.tasks.pending();
   transition("stage", stage.state, stage_state::running);
   if (stage.spec->timeout != never) deadlines_[stage.id] = now + stage.spec->timeout;
@@ -224,13 +225,16 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
   make_ready(stage, now);
 }
 
-void dag_scheduler::tell_completion(const stage_run& stage, const error& why, time_point now, effects::list& out) {
+/// The end of its attempt, unless that has failed before and been told.
+void dag_scheduler::tell_completion(stage_run& stage, const error& why, time_point now, effects::list& out) {
+  if (std::exchange(stage.attempt_told, true)) return;
   out.push_back(effects::publish{events::stage_completed{stage.job, stage.id, stage.attempt, why, stage.spec->name,
                                                          pool_.demand_of(stage.demand()).profile, stage.attempt_tasks,
                                                          stage.attempt_nanoseconds(now)}});
 }
 
-void dag_scheduler::tell_restart(const stage_run& stage, const std::string& why, time_point now, effects::list& out) {
+void dag_scheduler::tell_restart(stage_run& stage, const std::string& why, time_point now, effects::list& out) {
+  stage.attempt_told = true;
   out.push_back(effects::publish{events::stage_restarted{stage.job, stage.id, stage.attempt, why, stage.spec->name,
                                                          pool_.demand_of(stage.demand()).profile, stage.attempt_tasks,
                                                          stage.attempt_nanoseconds(now)}});
@@ -321,15 +325,16 @@ void dag_scheduler::drop_surplus(time_point now) {
   }
 }
 
+/// @pre `stages` ascending
 void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::vector<executor_id>& on, time_point now) {
   for (const auto executor : on) {
     const auto e = pool_.find(executor);
     if (e == no_executor) continue;
     auto& record = pool_[e];
-    for (const auto stage : stages) {
-      if (record.installed.erase(stage)) orders_for(e).removed_stages.push_back(stage);
+    record.installed.erase(stages, [&](stage_id stage) {
+      orders_for(e).removed_stages.push_back(stage);
       record.kept.erase(stage);
-    }
+    });
     touch_idle(e, now);
   }
 }

@@ -182,8 +182,8 @@ private:
   void start(job_run& job, stage_run& stage, time_point now, effects::list& out);
   void complete(job_run& job, stage_run& stage, time_point now, effects::list& out);
   std::optional<profile_id> profile_of(const executor_info& info) const;
-  void tell_completion(const stage_run& stage, const error& why, time_point now, effects::list& out);
-  void tell_restart(const stage_run& stage, const std::string& why, time_point now, effects::list& out);
+  void tell_completion(stage_run& stage, const error& why, time_point now, effects::list& out);
+  void tell_restart(stage_run& stage, const std::string& why, time_point now, effects::list& out);
   void fail(job_run& job, error why, time_point now, effects::list& out);
   void end(job_run& job, job_state state, error why, time_point now, effects::list& out);
   void forget(const std::vector<stage_id>& stages, const std::vector<executor_id>& on, time_point now);

@@ -146,6 +146,7 @@ public:
   time_point ended{};
   time_point attempt_started{};
   std::uint32_t attempt_tasks = 0; ///< that waited when the attempt began
+  bool attempt_told = false;       ///< its end is in the history
   std::uint64_t attempt_nanoseconds(time_point now) const noexcept {
     return static_cast<std::uint64_t>((now - attempt_started).count());
   }

@@ -46,14 +46,16 @@ result<discovered_resource> from_list(const discovery_request& request) {
 
 result<discovered_resource> from_script(const discovery_request& request, const discovery_io& io) {
   // Whatever is wrong with it, who named it has to mend it.
-  const auto fault = [&](const std::string& what) {
-    return make_error(ec::invalid_configuration,
-                      "discovery script " + quote(request.script) + " for " + request.resource + " " + what);
+  const auto fault = [&](const std::string& what, ec code = ec::invalid_configuration) {
+    return make_error(code, "discovery script " + quote(request.script) + " for " + request.resource + " " + what);
   };
   const auto ran = io.run({{request.script}, request.time_out});
-  if (!ran)
-    return fault("failed: " + ran.error().message +
-                 (ran.error().code == ec::cancelled ? " (troupe.resources.discovery-timeout)" : ""));
+  if (!ran) {
+    const auto& why = ran.error();
+    const bool machine = why.code == ec::io || why.code == ec::internal; // has no pipe, no process left
+    return fault("failed: " + why.message + (why.code == ec::cancelled ? " (troupe.resources.discovery-timeout)" : ""),
+                 machine ? why.code : ec::invalid_configuration);
+  }
   if (ran->exit_code != 0) return fault("ended with " + ending(*ran));
   auto found = parse_resource_json(ran->output);
   if (!found) return fault("printed something else than a resource: " + found.error().message);

@@ -161,9 +161,11 @@ bool read_available(descriptor& from, std::string& into, std::size_t limit) {
 error spawn_error(const std::string& program, int code) {
   const auto name = detail::quote(program);
   if (::access(program.c_str(), F_OK) != 0) return make_error(ec::not_found, name + " doesn't exist");
-  if (code == EACCES) return make_error(ec::io, name + " cannot be executed; is it executable (chmod +x)?");
-  if (code == ENOEXEC) return make_error(ec::io, name + " is no program; does its first line name one (#!/bin/sh)?");
-  return make_error(ec::io, name + " cannot be started: " + text_of(code));
+  if (code == EACCES)
+    return make_error(ec::invalid_configuration, name + " cannot be executed; is it executable (chmod +x)?");
+  if (code == ENOEXEC)
+    return make_error(ec::invalid_configuration, name + " is no program; does its first line name one (#!/bin/sh)?");
+  return make_error(code == ENOENT ? ec::invalid_configuration : ec::io, name + " cannot be started: " + text_of(code));
 }
 
 } // namespace

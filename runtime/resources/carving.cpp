@@ -331,11 +331,14 @@ feasibility carving::check(const resource_profile& shape) const {
     if (w.resource == resource_names::memory) sentence += memory_parts(shape);
     sentence += ": the largest of " + hosts + " has " + number_text(w, largest);
     if (largest == 0 && !other_kind) {
-      std::vector<std::string> known{std::string{resource_names::cores}, std::string{resource_names::memory}};
+      std::vector<std::string> known;
       for (const auto& host : hosts_)
         for (const auto& [name, pool] : host.custom) known.push_back(name);
-      if (const auto meant = nearest_name(w.resource, known); !meant.empty())
-        sentence += "; did you mean " + meant + "?";
+      auto meant = nearest_name(w.resource, known);
+      // `cards` and `ports` are no misspelt `cores`.
+      for (const auto built_in : {resource_names::cores, resource_names::memory})
+        if (meant.empty() && edit_distance(w.resource, built_in) == 1) meant = built_in;
+      if (!meant.empty()) sentence += "; did you mean " + meant + "?";
     }
     if (largest == 0 && other_kind)
       sentence += w.counted ? "; they have a number of it, not a size" : "; they have a size of it, not a number";

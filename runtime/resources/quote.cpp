@@ -2,11 +2,10 @@
 
 namespace troupe::detail {
 
-std::string quote(std::string_view text) {
-  constexpr std::size_t limit = 80;
+std::string quote(std::string_view text, std::size_t most) {
   constexpr char hex[] = "0123456789abcdef";
   std::string out = "\"";
-  for (const char c : text.substr(0, limit)) {
+  for (const char c : text.substr(0, most)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f) {
       out += c;
@@ -16,7 +15,7 @@ std::string quote(std::string_view text) {
       out += hex[byte & 0xf];
     }
   }
-  out += text.size() > limit ? "…\"" : "\"";
+  out += text.size() > most ? "…\"" : "\"";
   return out;
 }
 

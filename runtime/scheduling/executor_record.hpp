@@ -38,12 +38,14 @@ public:
     else
       known_.insert(at, {stage, attempt});
   }
-  /// @returns whether it was known
-  bool erase(stage_id stage) {
-    const auto at = std::ranges::lower_bound(known_, stage, {}, &entry::first);
-    if (at == known_.end() || at->first != stage) return false;
-    known_.erase(at);
-    return true;
+  /// Forgets these, and tells of those that were known. @pre `stages` ascending
+  template <class Known>
+  void erase(const std::vector<stage_id>& stages, Known known) {
+    std::erase_if(known_, [&](const entry& e) {
+      if (!std::ranges::binary_search(stages, e.first)) return false;
+      known(e.first);
+      return true;
+    });
   }
 
   void prefetch() const noexcept { troupe::prefetch(known_.data(), 1); }

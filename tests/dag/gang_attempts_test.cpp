@@ -406,6 +406,18 @@ TEST(gang_attempts, whose_input_is_lost_while_they_run_run_again_when_it_is_ther
   }
 }
 
+TEST(gang_attempts, each_has_one_end_in_the_history) {
+  gang_with_input s;
+  auto& h = s.h;
+  h.lose(s.m, "it left", false); // and no room for the map again: the gang waits
+  h.fail(h.attempts_of(s.job, 1)[1], "no luck");
+  h.cancel(s.job);
+  const auto gang = h.events<events::stage_restarted>();
+  ASSERT_THAT(gang, SizeIs(1));
+  for (const auto& e : h.events<events::stage_completed>())
+    EXPECT_FALSE(e.stage == gang[0].stage && e.attempt == gang[0].attempt);
+}
+
 TEST(gang_attempts, that_nobody_needs_any_more_are_ended) {
   scheduler_harness h;
   const auto a = h.add(executor_builder{}.cores(1));

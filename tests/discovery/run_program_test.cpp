@@ -130,7 +130,7 @@ TEST_F(run_program_test, says_why_a_program_cannot_start) {
   EXPECT_EQ(absent.error().code, ec::not_found);
   EXPECT_THAT(absent.error().message, HasSubstr("absent\" doesn't exist"));
   const auto no_program = run_program({{script("text", "hello")}});
-  EXPECT_EQ(no_program.error().code, ec::io);
+  EXPECT_EQ(no_program.error().code, ec::invalid_configuration);
   EXPECT_THAT(no_program.error().message, HasSubstr("#!/bin/sh"));
   const auto locked = script("locked", "#!/bin/sh\n");
   std::filesystem::permissions(locked, std::filesystem::perms::owner_read);

@@ -90,7 +90,8 @@ void simulator::dispatch(effects::list& out) {
         say("stage " + std::to_string(again->stage.value) + " runs again as a whole: " + again->reason);
       } else if (const auto* failed = std::get_if<events::task_failed>(&publish->event)) {
         say("partition " + std::to_string(failed->partition) + " of stage " + std::to_string(failed->stage.value) +
-            ", attempt " + std::to_string(failed->attempt) + ": " + std::string{to_string(failed->status)} + ", " + failed->message);
+            ", attempt " + std::to_string(failed->attempt) + ": " + std::string{to_string(failed->status)} + ", " +
+            failed->message);
       } else if (const auto* begun = std::get_if<events::stage_submitted>(&publish->event)) {
         say("stage " + std::to_string(begun->stage.value) + " begins");
       } else if (std::holds_alternative<events::executor_excluded>(publish->event) ||

@@ -457,20 +457,21 @@ TEST_F(command_line, bad_input_is_refused_by_name_while_other_jobs_run) {
           "you mean memory?");
 
   const auto address = found_in(run({"cluster", "status", "--json"}).printed, R"re("address": "([^"]+)")re");
-  const auto turned_away = [&](const std::string& text, int code, const std::string& words) {
+  const auto turned_away = [&](const std::string& text, const std::string& limit, int code, const std::string& words) {
     const auto script = written("find", "#!/bin/sh\n" + text + "\n");
     fs::permissions(script, fs::perms::owner_all);
     const auto node = written("node.yaml", "node: {role: executor, driver: '" + address +
-                                               "'}\ntroupe:\n  resources.discovery-timeout: 100ms\n  executor: "
+                                               "'}\ntroupe:\n  resources.discovery-timeout: " + limit +
+                                               "\n  executor: "
                                                "{resource: {fpga: {amount: 2, discovery-script: find}}}\n");
     const auto end = run({"node", "--config-file=" + node});
     EXPECT_EQ(end.code, code) << end.output;
     EXPECT_THAT(end.output, HasSubstr(words));
   };
-  turned_away(R"(echo '{"name": "fpga", "addresses": ["f0"]}')", 3,
+  turned_away(R"(echo '{"name": "fpga", "addresses": ["f0"]}')", "60s", 3,
               "resource fpga: 2 addresses are needed and there are only 1 (f0, from ");
-  turned_away("sleep 1000", 2, "had not ended after 100 ms (troupe.resources.discovery-timeout)");
-  turned_away("cat /dev/zero", 2, "prints more than 1048576 bytes");
+  turned_away("sleep 1000", "100ms", 2, "had not ended after 100 ms (troupe.resources.discovery-timeout)");
+  turned_away("cat /dev/zero", "60s", 2, "prints more than 1048576 bytes");
 
   EXPECT_THAT(run({"cluster", "status"}).printed, HasSubstr("2 executors, 1 unfinished job"));
   written("arrived/go", "");
