@@ -3,6 +3,8 @@
 /// One stage and one job in execution. Owner: the dag scheduler. Plain data with the few operations that keep it
 /// consistent; not thread-safe.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,6 +21,7 @@
 #include <troupe/runtime/scheduling/barrier_coordinator.hpp>
 #include <troupe/runtime/scheduling/duration_histogram.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/runtime/scheduling/flat_index.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/scheduling/task_set.hpp>
@@ -222,6 +225,7 @@ public:
 
 private:
   void tidy() {
+    if (all_.size() == different_) return; // none was added since
     std::ranges::sort(all_);
     all_.erase(std::unique(all_.begin(), all_.end()), all_.end());
     different_ = all_.size();

@@ -11,7 +11,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include <troupe/runtime/ids.hpp>
