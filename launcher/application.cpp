@@ -379,6 +379,7 @@ void application::impl::stop() {
     static_cast<void>(system.release());
     static_cast<void>(config.release());
   }
+  if (system) cancel_delayed(*system);
   system.reset();
   if (event_log) event_log->close();
 }

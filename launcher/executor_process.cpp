@@ -335,6 +335,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
     why = "a native task did not end within troupe.shutdown.grace";
     std::_Exit(1);
   }
+  cancel_delayed(system);
   return *ended ? failed(*ended) : 0;
 }
 

@@ -58,6 +58,12 @@ bool await_actors(caf::actor_system& system, std::chrono::nanoseconds longest) {
   return true;
 }
 
+void cancel_delayed([[maybe_unused]] caf::actor_system& system) {
+#if !TROUPE_CAF1
+  system.clock().cancel_all();
+#endif
+}
+
 std::string caf_version() {
   return std::to_string(CAF_MAJOR_VERSION) + "." + std::to_string(CAF_MINOR_VERSION) + "." +
          std::to_string(CAF_PATCH_VERSION);

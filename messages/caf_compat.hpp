@@ -385,6 +385,10 @@ void watch(Self* self, const Handle& whom) {
 /// when a system goes are never destroyed, with all that they hold.
 bool await_actors(caf::actor_system& system, std::chrono::nanoseconds longest);
 
+/// Drops all that is to be sent later. To be called right before a system goes, when its actors have ended: a heartbeat
+/// of CAF's own that comes in between finds its broker ended and its mailbox open, and keeps it there for ever.
+void cancel_delayed(caf::actor_system& system);
+
 // -- errors
 // ------------------------------------------------------------------------------------------------------------
 

@@ -112,10 +112,11 @@ bool dag_scheduler::place_gang(task_lane& lane, demand_index d, time_point now, 
   auto& stage = *lane.stage;
   const auto size = stage.tasks.size();
   const bool gathers = gathering_ && gathering_->stage == stage.id;
+  pool_.settle();
   if (pool_.free_slots(d) - (gathers ? 0 : pool_.held_slots(d)) < size) return false;
   std::vector<lease_record*> leases;
   // One on each in turn, until none gives another: what is held for others is left out.
-  for (auto offers = pool_.with_room(d, pool_.executors_with_room(d)); !offers.empty() && leases.size() < size;) {
+  for (auto offers = pool_.with_room(d); !offers.empty() && leases.size() < size;) {
     std::vector<executor_index> again;
     for (const auto e : offers) {
       if (leases.size() == size) break;

@@ -62,7 +62,7 @@ std::uint64_t dag_scheduler::place_near(task_lane& lane, demand_index d, std::ui
   const auto allowed = allowed_level(stage, now);
   for (auto level = locality_level::executor; level <= allowed;
        level = static_cast<locality_level>(static_cast<int>(level) + 1)) {
-    auto offers = pool_.with_room(d, pool_.executors_with_room(d));
+    auto offers = pool_.with_room(d);
     while (most > 0 && !offers.empty()) {
       std::vector<executor_index> again;
       for (const auto e : offers) {

@@ -381,6 +381,7 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
   keep_scarce(now);
   grant_all(now, out);
   drop_stale_claims();
+  pool_.settle();
   watch_unsatisfied(now);
   watch_unschedulable(now, out);
   flush(out);

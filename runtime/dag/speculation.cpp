@@ -72,7 +72,7 @@ bool dag_scheduler::place_copies(task_lane& lane, demand_index d, std::uint64_t 
                                  effects::list& out) {
   if (lane.stage->tasks.wanted_copies(lane.number).empty()) return false;
   const auto before = most;
-  for (const auto e : pool_.with_room(d, pool_.executors_with_room(d))) {
+  for (const auto e : pool_.with_room(d)) {
     if (most == 0 || lane.stage->tasks.wanted_copies(lane.number).empty()) break;
     if (!copy_for(lane, e)) continue;
     auto* lease = pool_.grant_on(e, d);

@@ -45,6 +45,7 @@ void executor_pool::remove(executor_index executor) {
     d.excluded.erase(executor);
   }
   for (auto& s : record.services) drop_room(executor, s);
+  if (executor == unlisted_.executor) unlisted_ = {};
   by_id_.erase(record.info.executor);
   index_.erase(record.info.executor);
   for (auto it = holders_.begin(); it != holders_.end();) {
@@ -113,6 +114,7 @@ bool executor_pool::is_satisfied_beyond(const std::string& host, demand_index d)
 }
 
 bool executor_pool::has_room_on(executor_index executor, demand_index d) const {
+  if (executor == unlisted_.executor) return free_on(executor, d) > 0;
   const auto* s = find_service(executors_[executor], d);
   return s && s->free > 0;
 }

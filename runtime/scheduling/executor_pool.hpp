@@ -4,6 +4,7 @@
 /// which executors have room. Owner: the dag scheduler. Not thread-safe; no clock, no I/O.
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <memory_resource>
@@ -83,11 +84,14 @@ public:
   /// the placement policy, then lowest id. Null: none has room.
   lease_record* grant(demand_index d);
   /// Executors on which `grant` would take a slot, the best ones, in that order.
-  std::vector<executor_index> with_room(demand_index d, std::size_t most) const;
+  std::vector<executor_index> with_room(demand_index d, std::size_t most = std::numeric_limits<std::size_t>::max());
   /// The same on one executor.
   lease_record* grant_on(executor_index executor, demand_index d);
-  /// Gives the lease's resources back and forgets it.
+  /// Gives the lease's resources back and forgets it. Most slots are passed on at once, whole: the executor enters the
+  /// lists of those with room when these are next gone through, or at `settle`.
   void release(lease_id lease);
+  /// Whoever has room is listed from now on. What counts slots throws std::logic_error before this.
+  void settle();
   lease_record* find_lease(lease_id lease) { return leases_.find(lease); }
   const lease_record* find_lease(lease_id lease) const { return leases_.find(lease); }
 
@@ -129,16 +133,19 @@ public:
   std::int64_t slots_of(demand_index d) const { return demands_[d].slots; }
   /// Tasks of `d` that find room now (spec TS-10, but that what is taken is not free), and how many of these where
   /// executors are held for a gang.
-  std::int64_t free_slots(demand_index d) const { return demands_[d].free; }
-  std::int64_t held_slots(demand_index d) const { return demands_[d].held; }
+  std::int64_t free_slots(demand_index d) const { return settled(d).free; }
+  std::int64_t held_slots(demand_index d) const { return settled(d).held; }
   /// Whether an executor on this host satisfies it.
   bool is_satisfied_on(const std::string& host, demand_index d) const;
   /// Whether an executor on another host than this one satisfies it.
   bool is_satisfied_beyond(const std::string& host, demand_index d) const;
   /// Those that would satisfy the demand were they not excluded.
   const std::set<executor_index>& excluded_from(demand_index d) const { return demands_[d].excluded; }
-  bool has_room(demand_index d) const { return !demands_[d].room.empty(); }
-  std::size_t executors_with_room(demand_index d) const { return demands_[d].room.size(); }
+  bool has_room(demand_index d) const { return !demands_[d].room.empty() || has_unlisted_room(d); }
+  std::size_t executors_with_room(demand_index d) {
+    settle();
+    return demands_[d].room.size();
+  }
   bool has_room_on(executor_index executor, demand_index d) const;
   std::uint32_t leases_of(demand_index d) const { return demands_[d].leases; }
 
@@ -192,6 +199,10 @@ private:
   void drop_room(executor_index executor, executor_record::service& s);
   static const executor_record::service* find_service(const executor_record& e, demand_index d);
   lease_record* open(executor_index executor, demand_index d, allotment holding);
+  const demand_record& settled(demand_index d) const;
+  bool has_unlisted_room(demand_index d) const {
+    return unlisted_.executor != no_executor && free_on(unlisted_.executor, d) > 0;
+  }
 
   profile_matching matching_;
   placement_policy policy_;
@@ -203,6 +214,11 @@ private:
   std::map<std::string, std::set<executor_index>, std::less<>> holders_; ///< of addresses, by resource
   std::set<executor_index> refusing_;                                    ///< executors with an entry in `refused`
   lease_table leases_;
+  /// The executor whose slots have changed since it was listed.
+  struct {
+    executor_index executor = no_executor;
+    std::optional<allotment> came_back; ///< the one change; nothing where there were more
+  } unlisted_;
   std::uint64_t next_lease_ = 1;
   std::uint64_t examined_ = 0;
 };

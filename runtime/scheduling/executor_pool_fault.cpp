@@ -5,6 +5,7 @@
 namespace troupe {
 
 std::optional<std::string> executor_pool::fault() const {
+  if (unlisted_.executor != no_executor) return "what came back is not listed";
   std::size_t held = 0;
   for (const auto& [id, index] : by_id_) {
     const auto& e = executors_[index];

@@ -26,12 +26,14 @@ std::int64_t executor_pool::load_of(const executor_record& e) const {
 }
 
 void executor_pool::refresh(executor_index executor) {
+  if (executor == unlisted_.executor) unlisted_ = {};
   auto& e = executors_[executor];
   const auto load = load_of(e);
   for (auto& s : e.services) refresh(executor, s, load);
 }
 
 void executor_pool::refresh(executor_index executor, demand_index d) {
+  if (executor == unlisted_.executor) return refresh(executor);
   auto& e = executors_[executor];
   for (auto& s : e.services)
     if (s.demand == d) refresh(executor, s, load_of(e));
@@ -67,13 +69,24 @@ void executor_pool::drop_room(executor_index executor, executor_record::service&
   s.held = false;
 }
 
+void executor_pool::settle() {
+  if (unlisted_.executor != no_executor) refresh(unlisted_.executor);
+}
+
+const executor_pool::demand_record& executor_pool::settled(demand_index d) const {
+  if (unlisted_.executor != no_executor) throw std::logic_error{"slots are counted before they are settled"};
+  return demands_[d];
+}
+
 lease_record* executor_pool::grant(demand_index d) {
   auto& record = demands_[d];
-  if (record.room.empty()) return nullptr;
+  if (record.room.empty()) return has_unlisted_room(d) ? grant_on(unlisted_.executor, d) : nullptr;
+  settle();
   return grant_on(record.room.begin()->executor, d);
 }
 
-std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t most) const {
+std::vector<executor_index> executor_pool::with_room(demand_index d, std::size_t most) {
+  settle();
   std::vector<executor_index> best;
   for (const auto& key : demands_[d].room) {
     if (best.size() == most) break;
@@ -99,7 +112,10 @@ lease_record* executor_pool::open(executor_index executor, demand_index d, allot
   lease.holding = std::move(holding);
   e.leases.push_back(lease.id);
   ++demands_[d].leases;
-  refresh(executor);
+  if (executor == unlisted_.executor && unlisted_.came_back == lease.holding)
+    unlisted_ = {}; // as it was listed
+  else
+    refresh(executor);
   return &lease;
 }
 
@@ -111,10 +127,15 @@ void executor_pool::release(lease_id id) {
   auto& e = executors_[executor];
   // Cannot fail: the book gave exactly this.
   (void) e.book.release(lease->holding);
+  if (unlisted_.executor == executor) {
+    unlisted_.came_back.reset();
+  } else {
+    settle();
+    unlisted_ = {executor, lease->holding};
+  }
   e.leases.erase(std::ranges::lower_bound(e.leases, id));
   --demands_[lease->demand].leases;
   leases_.erase(id);
-  refresh(executor);
 }
 
 } // namespace troupe

@@ -91,6 +91,64 @@ TEST_F(executor_pool_test, grants_take_what_releases_give_back) {
   EXPECT_EQ(pool.fault(), std::nullopt);
   pool.release(first->id);
   EXPECT_TRUE(pool.has_room(d));
+  pool.settle();
+  EXPECT_TRUE(pool.has_room(d));
+  EXPECT_EQ(pool.free_slots(d), 1);
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, a_slot_that_came_back_is_passed_on_whole_or_in_parts) {
+  const auto full = add(executor_builder{}.cores(2));
+  const auto d = want(default_test_profile());
+  const auto half = want(make_profile({}, {{"cpus", "0.5"}}));
+  const auto first = pool.grant(d)->id;
+  const auto second = pool.grant(d)->id;
+  const auto slots = [&] { return std::pair{pool.free_slots(d), pool.free_slots(half)}; };
+
+  pool.release(first);
+  EXPECT_TRUE(pool.has_room_on(full, half));
+  EXPECT_THROW(static_cast<void>(pool.free_slots(d)), std::logic_error) << "nobody has listed them";
+  const auto whole = pool.grant(d);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(slots(), std::pair(0L, 0L)) << "as it was";
+  EXPECT_EQ(pool.fault(), std::nullopt);
+
+  pool.release(whole->id);
+  ASSERT_TRUE(pool.grant(half));
+  pool.settle();
+  EXPECT_EQ(slots(), std::pair(0L, 1L));
+  EXPECT_EQ(pool.fault(), std::nullopt);
+
+  pool.release(second);
+  ASSERT_TRUE(pool.grant(half));
+  EXPECT_EQ(slots(), std::pair(1L, 2L));
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, slots_that_came_back_on_two_executors_are_taken_in_order) {
+  const auto rich = add(executor_builder{}.cores(1).gpus(1));
+  const auto plain = add(executor_builder{}.cores(1));
+  const auto d = want(default_test_profile());
+  const auto on_plain = pool.grant(d)->id;
+  const auto on_rich = pool.grant(d)->id;
+  pool.release(on_plain);
+  pool.release(on_rich);
+  auto* lease = pool.grant(d);
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->executor, plain) << "the one without what it does not need, whichever came back last";
+  lease = pool.grant(d);
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->executor, rich);
+  pool.settle();
+  EXPECT_EQ(pool.fault(), std::nullopt);
+}
+
+TEST_F(executor_pool_test, an_executor_may_go_with_a_slot_that_just_came_back) {
+  const auto e = add(executor_builder{}.cores(1));
+  const auto d = want(default_test_profile());
+  pool.release(pool.grant(d)->id);
+  pool.remove(e);
+  EXPECT_FALSE(pool.has_room(d));
   EXPECT_EQ(pool.fault(), std::nullopt);
 }
 
