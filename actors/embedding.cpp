@@ -103,8 +103,9 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   b.cluster_id = d.cluster_id;
   b.secret = secret;
   b.directory = options.directory;
-  b.block_directory = std::move(options.directory);
-  b.block_memory = options.block_memory;
+  b.block_directories = {std::move(options.directory)};
+  b.memory = options.memory;
+  b.compression = options.compression;
   b.max_inline_result = options.max_inline_result;
   b.kill_grace = options.kill_grace;
   b.local = local;
@@ -120,9 +121,7 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
 }
 
 result<std::string> fetch_result(const embedded_cluster& from, const result_location& where) {
-  auto block = from.blocks->fetch(where.endpoint, {where.stage, where.partition, where.attempt}, 0);
-  if (!block) return block.error();
-  return std::string{block->bytes};
+  return from.blocks->fetch_value(where.endpoint, output_key(where.stage, where.partition, where.attempt));
 }
 
 } // namespace troupe

@@ -30,8 +30,10 @@
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/allocation/allocation_policy.hpp>
 #include <troupe/runtime/resources/carving.hpp>
+#include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/storage/page.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 
 namespace troupe {
@@ -52,7 +54,8 @@ struct embedded_options {
   std::vector<carving_host> hosts;
   dag_scheduler::options scheduler;
   allocation_policy::options allocation;        ///< without `fixed`
-  std::uint64_t block_memory = 256ull << 20;    ///< bytes per executor; more goes to files
+  memory_split memory;                          ///< of each executor; blocks beyond it go to files
+  page_compression compression;                 ///< of map outputs and large results
   std::uint64_t max_inline_result = 1ull << 20; ///< bytes; a larger result is announced and read by `fetch_result`
   /// That a cancelled attempt has to end: a command is killed then, a native task is logged, and its slot is lost until
   /// it ends.

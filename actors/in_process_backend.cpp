@@ -58,12 +58,16 @@ void in_process_backend::start(const executor_order& order) {
   auto place = carving_.place(order.request, order.shape.profile);
   if (!place) return refuse(place.error().message);
   const auto name = "executor-" + std::to_string(order.request.value);
-  const auto blocks_directory = options_.block_directory + "/blocks-" + name;
+  std::vector<std::string> blocks_directories;
+  for (const auto& directory : options_.block_directories) blocks_directories.push_back(directory + "/blocks-" + name);
   const auto attempts_directory = options_.directory + "/attempts-" + name;
-  for (const auto& path : {blocks_directory, attempts_directory})
+  auto needed = blocks_directories;
+  needed.push_back(attempts_directory);
+  for (const auto& path : needed)
     if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
       return refuse("cannot make " + path + ": " + std::strerror(errno));
-  const auto blocks = std::make_shared<block_store>(block_store::options{blocks_directory, options_.block_memory});
+  const auto blocks = std::make_shared<block_store>(
+      block_store::options{blocks_directories, options_.memory.for_blocks(order.shape.profile)});
 
   child c;
   c.shape = order.shape.shape;
@@ -77,6 +81,8 @@ void in_process_backend::start(const executor_order& order) {
   config.shutdown_grace = options_.shutdown_grace;
   config.runner.shuffles = options_.fetcher.get();
   config.runner.attempts_directory = attempts_directory;
+  config.runner.memory = options_.memory;
+  config.runner.compression = options_.compression;
   config.runner.max_inline_result = options_.max_inline_result;
   config.runner.kill_grace = options_.kill_grace;
   if (options_.limit_commands) config.runner.limits = options_.limit_commands(name, place->capacity);
@@ -125,7 +131,8 @@ void in_process_backend::reap() {
     over_.insert(request);
     std::error_code ignored;
     const auto name = "executor-" + std::to_string(request.value);
-    std::filesystem::remove_all(options_.block_directory + "/blocks-" + name, ignored);
+    for (const auto& directory : options_.block_directories)
+      std::filesystem::remove_all(directory + "/blocks-" + name, ignored);
     if (!options_.keep_attempts) std::filesystem::remove_all(options_.directory + "/attempts-" + name, ignored);
   }
 }

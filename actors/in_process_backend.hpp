@@ -15,6 +15,8 @@
 #include <troupe/actors/executor.hpp>
 #include <troupe/runtime/allocation/allocation.hpp>
 #include <troupe/runtime/resources/carving.hpp>
+#include <troupe/runtime/resources/memory_split.hpp>
+#include <troupe/runtime/storage/page.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 
 namespace troupe {
@@ -27,11 +29,12 @@ public:
     driver_actor driver;
     std::string cluster_id;
     std::shared_ptr<const session_secret> secret;
-    std::string directory;                     ///< for attempts
-    std::string block_directory;               ///< for blocks in files
-    bool keep_attempts = false;                ///< what commands printed stays when their executor has ended
-    std::vector<std::string> devices;          ///< GPUs of this process in the order of their ordinals
-    std::uint64_t block_memory = 256ull << 20; ///< bytes per executor
+    std::string directory;                      ///< for attempts
+    std::vector<std::string> block_directories; ///< for blocks in files
+    bool keep_attempts = false;                 ///< what commands printed stays when their executor has ended
+    std::vector<std::string> devices;           ///< GPUs of this process in the order of their ordinals
+    memory_split memory;                        ///< of each executor
+    page_compression compression;               ///< of map outputs and large results
     std::uint64_t max_inline_result = 1 << 20;
     duration driver_timeout = std::chrono::seconds{3};
     duration shutdown_grace = std::chrono::seconds{1};

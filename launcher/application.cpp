@@ -15,6 +15,7 @@
 #include <troupe/launcher/event_log.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/introduction.hpp>
+#include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/launcher/process_backend.hpp>
@@ -22,7 +23,6 @@
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_limits.hpp>
 #include <troupe/launcher/session_registry.hpp>
-#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
@@ -33,7 +33,7 @@ namespace troupe {
 struct application::impl {
   options opts;
   std::optional<run_directory> directory;
-  std::optional<run_directory> storage;
+  std::vector<run_directory> local_directories;
   std::optional<process_log> log;
   std::shared_ptr<session_limits> limits; ///< of executors that are started here
   bool runs_tasks = false;                ///< executors live in this process
@@ -192,9 +192,9 @@ result<void> application::impl::start_driver(const master_address& master) {
   if (!made) return made.error();
   directory.emplace(std::move(*made));
   if (!opts.by_hand) {
-    auto made_for_blocks = make_storage_directory(s, session_id);
+    auto made_for_blocks = make_local_directories(s, session_id);
     if (!made_for_blocks) return made_for_blocks.error();
-    storage = std::move(*made_for_blocks);
+    local_directories = std::move(*made_for_blocks);
   }
   open_log();
   secret_file = s.get(keys::security_secret_file);
@@ -241,14 +241,16 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.cluster_id = cluster_id;
       b.secret = in_secret;
       b.directory = directory->path();
-      b.block_directory = storage ? storage->path() : directory->path();
+      b.block_directories = paths_of(local_directories);
+      if (b.block_directories.empty()) b.block_directories = {directory->path()};
       b.limit_commands = [limits = limits](const std::string& name, const executor_capacity& capacity) {
         return command_limits{limits->grant(name, capacity).group, false, 0, limits->command_processes()};
       };
       b.keep_attempts = true; // `troupe logs` shows them
       if (const auto gpus = host.custom.find(std::string{resource_names::gpu}); gpus != host.custom.end())
         b.devices = inherited_device_mask().order_of(gpus->second.addresses);
-      b.block_memory = static_cast<std::uint64_t>(opts.effective.get(keys::storage_memory_limit));
+      b.memory = memory_split_of(opts.effective);
+      b.compression = compression_of(opts.effective);
       b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
       b.shutdown_grace = opts.effective.get(keys::shutdown_grace);
@@ -280,7 +282,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.start.cluster_id = cluster_id;
       b.start.secret_file = secret_file;
       b.start.run_directory = directory->path();
-      if (storage) b.start.storage_directory = storage->path();
+      b.start.local_directories = paths_of(local_directories);
       b.effective = opts.effective;
       b.limits = limits;
       b.grace = ending_time(opts.effective);
@@ -408,7 +410,7 @@ const std::string& application::cluster_id() const noexcept { return impl_->clus
 const std::string& application::session_id() const noexcept { return impl_->session_id; }
 const std::string& application::secret_file() const noexcept { return impl_->secret_file; }
 const std::string& application::directory() const noexcept { return impl_->directory->path(); }
-std::string application::storage_directory() const { return impl_->storage ? impl_->storage->path() : std::string{}; }
+std::vector<std::string> application::local_directories() const { return paths_of(impl_->local_directories); }
 const std::vector<std::string>& application::fake_resources() const noexcept { return impl_->fake; }
 std::int64_t application::cores() const noexcept { return impl_->cores; }
 

@@ -50,8 +50,8 @@ public:
   /// Where the secret lies.
   const std::string& secret_file() const noexcept;
   const std::string& directory() const noexcept;
-  /// Where its executors keep blocks in files, where `troupe.storage.directory` is set; else "".
-  std::string storage_directory() const;
+  /// Where its executors keep blocks in files, where `troupe.local.dir` is set; else none.
+  std::vector<std::string> local_directories() const;
   /// Resources whose addresses were made up, since the machine has none.
   const std::vector<std::string>& fake_resources() const noexcept;
   /// Cores that the master describes; 0 for a driver elsewhere.

@@ -133,7 +133,7 @@ result<start_document> read_start_file(const std::string& path) {
     } else if (key == "directory") {
       out.start.run_directory = value;
     } else if (key == "storage") {
-      out.start.storage_directory = value;
+      out.start.local_directories.push_back(value);
     } else if (auto taken = read_limit(key, value, out.start); !taken) {
       return make_error(ec::malformed, path + ": " + taken.error().message);
     } else if (*taken) {
@@ -188,7 +188,8 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
   if (!info) return info.error();
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return make_error(ec::io, "cannot write " + path + ": " + std::strerror(errno));
-  const auto storage = start.storage_directory.empty() ? "" : "\nstorage " + start.storage_directory;
+  std::string storage;
+  for (const auto& local : start.local_directories) storage += "\nstorage " + local;
   const auto limits = limits_text(start);
   const auto text = "driver " + to_string(start.driver) + "\ncluster " + start.cluster_id + "\nsecret " +
                     start.secret_file + "\ndirectory " + start.run_directory + storage + "\ninfo " + hex(*info) +
@@ -207,9 +208,10 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
   std::error_code ignored;
   const auto name = name_of_executor(request);
   if (killed) kill_attempts_below(start.run_directory + "/" + attempts_prefix + name);
-  const auto& storage = start.storage_directory.empty() ? start.run_directory : start.storage_directory;
   std::filesystem::remove(start.run_directory + "/" + name + ".start", ignored);
-  std::filesystem::remove_all(storage + "/" + blocks_prefix + name, ignored);
+  std::filesystem::remove_all(start.run_directory + "/" + blocks_prefix + name, ignored);
+  for (const auto& path : start.local_directories)
+    std::filesystem::remove_all(path + "/" + blocks_prefix + name, ignored);
   remove_group(start.limits);
 }
 
@@ -225,11 +227,11 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   if (auto table = function_table::instance().check(); !table) return failed(table.error());
   auto directory = run_directory::join(start.run_directory);
   if (!directory) return failed(directory.error());
-  std::optional<run_directory> storage;
-  if (!start.storage_directory.empty()) {
-    auto joined = run_directory::join(start.storage_directory, keys::storage_directory.name);
+  std::vector<run_directory> local_directories;
+  for (const auto& path : start.local_directories) {
+    auto joined = run_directory::join(path, keys::local_dir.name);
     if (!joined) return failed(joined.error());
-    storage = std::move(*joined);
+    local_directories.push_back(std::move(*joined));
   }
   auto secret = session_secret::load(start.secret_file);
   if (!secret) return failed(secret.error());
@@ -265,12 +267,22 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
 
-  auto blocks_directory = (storage ? *storage : *directory).subdirectory(blocks_prefix + run.name);
+  std::vector<std::string> blocks_directories;
+  const auto make_blocks_directory = [&](const run_directory& in) -> result<void> {
+    auto made = in.subdirectory(blocks_prefix + run.name);
+    if (!made) return made.error();
+    blocks_directories.push_back(std::move(*made));
+    return {};
+  };
+  if (local_directories.empty())
+    if (auto made = make_blocks_directory(*directory); !made) return failed(made.error());
+  for (const auto& local : local_directories)
+    if (auto made = make_blocks_directory(local); !made) return failed(made.error());
   auto attempts_directory = directory->subdirectory(attempts_prefix + run.name);
-  if (!blocks_directory) return failed(blocks_directory.error());
   if (!attempts_directory) return failed(attempts_directory.error());
-  const auto blocks = std::make_shared<block_store>(
-      block_store::options{*blocks_directory, static_cast<std::uint64_t>(s.get(keys::storage_memory_limit))});
+  const auto memory = memory_split_of(s);
+  const auto blocks =
+      std::make_shared<block_store>(block_store::options{blocks_directories, memory.for_blocks(info.profile)});
   const auto shared_secret = std::make_shared<const session_secret>(*secret);
   block_server::options serving;
   serving.address = s.get(keys::executor_bind_address);
@@ -308,6 +320,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.limits = {start.limits.group, start.limits.by_group(), start.limits.data_limit(),
                             start.command_processes};
   executor.runner.kill_grace = s.get(keys::task_kill_grace);
+  executor.runner.memory = memory;
+  executor.runner.compression = compression_of(s);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
   executor.info = std::move(info);
   if (run.on_admitted) executor.on_admitted = [&run, cluster_id](executor_id id) { run.on_admitted(id, cluster_id); };

@@ -19,11 +19,11 @@ struct executor_start {
   endpoint driver;
   std::string cluster_id;
   std::string secret_file;
-  std::string run_directory;           ///< of the session, to join
-  std::string storage_directory;       ///< of the session, to join; "": blocks are kept in the run directory
-  executor_info info;                  ///< profile, capacity with addresses, request, host
-  process_limits limits;               ///< of the process
-  std::uint32_t command_processes = 0; ///< most processes and threads of one command; 0: no limit
+  std::string run_directory;                  ///< of the session, to join
+  std::vector<std::string> local_directories; ///< of the session, to join; none: blocks are kept in the run directory
+  executor_info info;                         ///< profile, capacity with addresses, request, host
+  process_limits limits;                      ///< of the process
+  std::uint32_t command_processes = 0;        ///< most processes and threads of one command; 0: no limit
 };
 
 /// The hidden first argument that makes a process of any Troupe program an executor.

@@ -137,9 +137,7 @@ result<std::string> job_connection::fetch(const result_location& where) {
     blocks = options_.blocks;
   }
   if (!blocks) return make_error(ec::internal, "this connection cannot fetch blocks");
-  auto block = blocks->fetch(where.endpoint, {where.stage, where.partition, where.attempt}, 0);
-  if (!block) return block.error();
-  return std::string{block->bytes};
+  return blocks->fetch_value(where.endpoint, output_key(where.stage, where.partition, where.attempt));
 }
 
 void job_connection::release(job_id job) {

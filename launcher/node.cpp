@@ -10,11 +10,11 @@
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/kept_session.hpp>
+#include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_guard.hpp>
 #include <troupe/launcher/session_registry.hpp>
-#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
 
@@ -119,7 +119,7 @@ int run_executor_node(const node_description& node, const settings& s, const nod
       s.get(keys::executor_heartbeat_timeout); // as long as a driver waits, unless it is told otherwise
   keeping.clear_up = [&](bool) {
     run_directory::sweep(base);
-    if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
+    sweep_local_directories(s);
   };
   if (const auto code = run_below_keeper(std::move(keeping))) return *code;
   warn_of_limits_without_effect(s);
@@ -131,10 +131,10 @@ int run_executor_node(const node_description& node, const settings& s, const nod
   auto directory = run_directory::create(base, name);
   if (!directory) return complain(directory.error());
   start->run_directory = directory->path();
-  const auto storage = make_storage_directory(s, name);
-  if (!storage) return complain(storage.error());
-  if (*storage) start->storage_directory = (*storage)->path();
-  guard.watch(start->run_directory, start->storage_directory);
+  const auto local_directories = make_local_directories(s, name);
+  if (!local_directories) return complain(local_directories.error());
+  start->local_directories = paths_of(*local_directories);
+  guard.watch(start->run_directory, start->local_directories);
   executor_run run;
   run.name = "executor";
   run.native = how.native;

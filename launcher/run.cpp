@@ -53,7 +53,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  guard.watch((*app)->directory(), (*app)->storage_directory());
+  guard.watch((*app)->directory(), (*app)->local_directories());
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 

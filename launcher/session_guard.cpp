@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include <fcntl.h>
@@ -60,11 +61,9 @@ bool is_attempt_below(const fs::path& process, std::string_view directory) {
     directories.append(buffer, static_cast<std::size_t>(n));
   }
   if (directories.empty() || directories.back() == done) _exit(0);
-  const auto border = directories.find(done);
-  const auto run = directories.substr(0, border);
-  kill_attempts_below(run);
-  run_directory::sweep(fs::path{run}.parent_path().string());
-  if (border != directories.npos) run_directory::sweep(fs::path{directories.substr(border + 1)}.parent_path().string());
+  kill_attempts_below(directories.substr(0, directories.find(done)));
+  std::istringstream paths{directories};
+  for (std::string path; std::getline(paths, path, done);) run_directory::sweep(fs::path{path}.parent_path().string());
   _exit(0);
 }
 
@@ -109,8 +108,9 @@ session_guard::~session_guard() {
   while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
-void session_guard::watch(const std::string& run_directory, const std::string& storage_directory) {
-  const auto all = storage_directory.empty() ? run_directory : run_directory + done + storage_directory;
+void session_guard::watch(const std::string& run_directory, const std::vector<std::string>& local_directories) {
+  auto all = run_directory;
+  for (const auto& path : local_directories) all += done + path;
   if (pipe_ >= 0) static_cast<void>(!write(pipe_, all.data(), all.size()));
 }
 

@@ -19,8 +19,8 @@ public:
   session_guard(const session_guard&) = delete;
   session_guard& operator=(const session_guard&) = delete;
 
-  /// Names what is to be guarded. Once. `storage_directory` may be "".
-  void watch(const std::string& run_directory, const std::string& storage_directory);
+  /// Names what is to be guarded. Once.
+  void watch(const std::string& run_directory, const std::vector<std::string>& local_directories);
 
 private:
   pid_t pid_ = -1;

@@ -94,6 +94,9 @@ static void check_maps(const shuffle_input& input, const place& at) {
   if (input.endpoint_of_map.size() != input.attempt_of_map.size())
     return at.fail("attempt_of_map", "has " + std::to_string(input.attempt_of_map.size()) + " entries for " +
                                          std::to_string(input.endpoint_of_map.size()) + " map outputs");
+  if (input.sizes_of_map && input.sizes_of_map->size() != input.endpoint_of_map.size())
+    return at.fail("sizes_of_map", "has " + std::to_string(input.sizes_of_map->size()) + " entries for " +
+                                       std::to_string(input.endpoint_of_map.size()) + " map outputs");
   for (const auto endpoint : input.endpoint_of_map)
     if (endpoint >= input.endpoints.size())
       return at.fail("endpoint_of_map",
@@ -106,6 +109,8 @@ static void write(const shuffle_input& in, pb::ShuffleInput& out, const place& a
   write_list(in.endpoints, *out.mutable_endpoints(), at, "endpoints");
   write_numbers(in.endpoint_of_map, *out.mutable_endpoint_of_map());
   write_numbers(in.attempt_of_map, *out.mutable_attempt_of_map());
+  out.set_buckets(in.buckets);
+  if (in.sizes_of_map) write(*in.sizes_of_map, *out.mutable_sizes_of_map(), place{at, "sizes_of_map"});
 }
 
 static void read(const pb::ShuffleInput& in, shuffle_input& out, const place& at) {
@@ -113,6 +118,12 @@ static void read(const pb::ShuffleInput& in, shuffle_input& out, const place& at
   read_list(in.endpoints(), out.endpoints, at, "endpoints");
   read_numbers(in.endpoint_of_map(), out.endpoint_of_map);
   read_numbers(in.attempt_of_map(), out.attempt_of_map);
+  out.buckets = in.buckets();
+  if (in.has_sizes_of_map()) {
+    auto sizes = std::make_shared<packed_column>();
+    read(in.sizes_of_map(), *sizes, place{at, "sizes_of_map"});
+    out.sizes_of_map = std::move(sizes);
+  }
   check_maps(out, at);
 }
 

@@ -9,11 +9,11 @@
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/kept_session.hpp>
+#include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/progress_display.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_guard.hpp>
-#include <troupe/launcher/storage_directory.hpp>
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/master.hpp>
@@ -58,7 +58,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
     keeping.end_grace = ending_time(s) + std::chrono::milliseconds{450};
     keeping.clear_up = [&s](bool) {
       run_directory::sweep(run_directory::base_of(s.get(keys::run_directory)));
-      if (const auto storage = storage_base(s); !storage.empty()) run_directory::sweep(storage);
+      sweep_local_directories(s);
     };
     if (const auto code = run_below_keeper(std::move(keeping))) return *code;
   }
@@ -71,7 +71,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  guard.watch((*app)->directory(), (*app)->storage_directory());
+  guard.watch((*app)->directory(), (*app)->local_directories());
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 

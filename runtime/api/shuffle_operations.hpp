@@ -23,26 +23,23 @@
 
 namespace troupe::detail {
 
-/// The buckets of one map task while they grow.
+/// Sorts the records of one map task into its buckets.
 class shuffle_buckets {
 public:
-  explicit shuffle_buckets(task_context& context) : context_(context), buckets_(context.buckets) {
-    if (buckets_.empty()) throw std::logic_error("a shuffle write in a stage without buckets");
-  }
+  explicit shuffle_buckets(task_context& context) : output_(context.map_output()) {}
 
   template <class V>
   void append(std::string_view key, std::uint64_t hash, const V& value) {
-    encoder out{buckets_[bucket_of(hash, static_cast<std::uint32_t>(buckets_.size()))]};
+    const auto bucket = bucket_of(hash, output_.buckets());
+    encoder out{output_.page(bucket)};
     out.size(key.size());
     out.bytes(key);
     out(value);
+    output_.wrote(bucket);
   }
 
-  void hand_over() { context_.set_map_output(std::move(buckets_)); }
-
 private:
-  task_context& context_;
-  std::vector<std::string> buckets_;
+  bucket_writer& output_;
 };
 
 /// The encoded key of the record at hand; keeps its memory.
@@ -72,7 +69,7 @@ public:
     const auto key = encode_key_(record.first);
     buckets_.append(key, stable_hash(key), record.second);
   }
-  void finish() override { buckets_.hand_over(); }
+  void finish() override {}
   std::string take_result() override { return {}; }
 
 private:
@@ -105,7 +102,6 @@ public:
   void finish() override {
     for (const auto& entry : table_.entries()) buckets_.append(table_.key_of(entry), entry.hash, entry.value);
     table_ = {};
-    buckets_.hand_over();
   }
   std::string take_result() override { return {}; }
 

@@ -13,6 +13,7 @@ using memory_key = key<std::int64_t>;
 using time_key = key<duration>;
 using share_key = key<share>;
 using text_key = key<std::string>;
+using paths_key = key<std::vector<std::string>>;
 
 inline constexpr text_key master{"troupe.master"};
 inline constexpr text_key app_name{"troupe.app.name"};
@@ -98,14 +99,13 @@ inline constexpr count_key events_max_lag{"troupe.events.max-lag"};
 inline constexpr flag_key security_insecure{"troupe.security.insecure"};
 inline constexpr text_key security_secret_file{"troupe.security.secret-file"};
 
+inline constexpr paths_key local_dir{"troupe.local.dir"};
 inline constexpr time_key locality_executor_wait{"troupe.locality.executor-wait"};
 inline constexpr time_key locality_host_wait{"troupe.locality.host-wait"};
 inline constexpr flag_key speculation_enabled{"troupe.speculation.enabled"};
 inline constexpr time_key speculation_min_task_runtime{"troupe.speculation.min-task-runtime"};
 inline constexpr share_key speculation_multiplier{"troupe.speculation.multiplier"};
 inline constexpr share_key speculation_quantile{"troupe.speculation.quantile"};
-inline constexpr memory_key storage_memory_limit{"troupe.storage.memory-limit"};
-inline constexpr text_key storage_directory{"troupe.storage.directory"};
 
 inline constexpr time_key transfer_connect_timeout{"troupe.transfer.connect-timeout"};
 inline constexpr time_key transfer_read_timeout{"troupe.transfer.read-timeout"};
@@ -114,6 +114,11 @@ inline constexpr count_key transfer_attempts{"troupe.transfer.attempts"};
 inline constexpr text_key gpu_discovery{"troupe.gpu.discovery"};
 inline constexpr count_key gpu_fake{"troupe.gpu.fake"};
 inline constexpr time_key resources_discovery_timeout{"troupe.resources.discovery-timeout"};
+
+inline constexpr text_key io_compression_codec{"troupe.io.compression.codec"};
+inline constexpr count_key io_compression_level{"troupe.io.compression.level"};
+inline constexpr share_key memory_fraction{"troupe.memory.fraction"};
+inline constexpr share_key memory_storage_fraction{"troupe.memory.storage-fraction"};
 
 inline constexpr text_key log_level{"troupe.log.level"};
 inline constexpr pattern_key<std::string> log_level_of{"troupe.log.level.<actor>"};

@@ -84,6 +84,18 @@ placement_policy placement_policy_of(const settings& s) {
   return name == "balance" ? placement_policy::balance : placement_policy::spread;
 }
 
+memory_split memory_split_of(const settings& s) {
+  return {s.get(keys::memory_fraction), s.get(keys::memory_storage_fraction)};
+}
+
+page_compression compression_of(const settings& s) {
+  page_compression how;
+  for (const auto codec : {page_codec::lz4, page_codec::zstd})
+    if (s.get(keys::io_compression_codec) == to_string(codec)) how.codec = codec;
+  how.level = static_cast<int>(s.get(keys::io_compression_level));
+  return how;
+}
+
 sharing_options sharing_of(const settings& s) {
   const auto mode_of = [](const std::string& name) { return name == "fair" ? sharing_mode::fair : sharing_mode::fifo; };
   sharing_options out;

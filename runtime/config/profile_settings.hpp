@@ -8,10 +8,12 @@
 #include <vector>
 
 #include <troupe/runtime/config/settings.hpp>
+#include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/scheduling/job_pools.hpp>
 #include <troupe/runtime/scheduling/placement_policy.hpp>
+#include <troupe/runtime/storage/page.hpp>
 
 namespace troupe {
 
@@ -36,6 +38,12 @@ master_kind master_kind_of(const settings& s);
 
 /// troupe.scheduler.placement.
 placement_policy placement_policy_of(const settings& s);
+
+/// `troupe.memory.…`
+memory_split memory_split_of(const settings& s);
+
+/// `troupe.io.compression.…`
+page_compression compression_of(const settings& s);
 /// troupe.scheduler.mode and troupe.scheduler.pools.*.
 sharing_options sharing_of(const settings& s);
 

@@ -94,6 +94,7 @@ std::string_view to_string(setting_type type) noexcept {
   case setting_type::text: return "text";
   case setting_type::choice: return "choice";
   case setting_type::path: return "path";
+  case setting_type::paths: return "paths";
   case setting_type::list: return "list";
   }
   return "unknown";
@@ -181,6 +182,13 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
   case setting_type::list:
     if (auto list = parse_list(text); list && !list->empty()) return setting_value{std::move(*list)};
     return bad_value(entry);
+  case setting_type::paths:
+    if (text.empty()) return setting_value{std::vector<std::string>{}};
+    if (auto list = parse_list(text);
+        list && !list->empty() && text.find('\n') == std::string_view::npos &&
+        std::none_of(list->begin(), list->end(), [](const auto& path) { return path.starts_with('~'); }))
+      return setting_value{std::move(*list)};
+    return bad_value(entry);
   case setting_type::text:
   case setting_type::path:
     // What has a default cannot be emptied; what has none is switched off by an empty text.
@@ -225,6 +233,7 @@ std::string describe_values(const setting_schema& entry) {
   case setting_type::list: return "a list of texts, such as 0,1";
   case setting_type::text: return "a text of one line";
   case setting_type::path: return "a path (a leading ~ is not expanded)";
+  case setting_type::paths: return "paths with commas between (a leading ~ is not expanded)";
   }
   return {};
 }
@@ -245,6 +254,7 @@ std::string to_text(const setting_schema& entry, const setting_value& value) {
     const auto& amount = std::get<resource_amount>(value);
     return amount_to_string(amount.amount, amount.counted);
   }
+  case setting_type::paths:
   case setting_type::list: return join(std::get<std::vector<std::string>>(value), ",");
   case setting_type::text:
   case setting_type::choice:

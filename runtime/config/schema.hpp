@@ -44,6 +44,7 @@ enum class setting_type : std::uint8_t {
   text,
   choice,
   path,
+  paths, ///< several, with commas between
   list
 };
 std::string_view to_string(setting_type type) noexcept;

@@ -48,6 +48,9 @@ constexpr setting_schema choice(key<std::string> k, std::string_view value, std:
 constexpr setting_schema path(key<std::string> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::path, {}, {}, {}, 0, 0, who, words};
 }
+constexpr setting_schema paths(key<std::vector<std::string>> k, setting_reader who, std::string_view words) {
+  return {k.name, setting_type::paths, {}, {}, {}, 0, 0, who, words};
+}
 constexpr setting_schema family(pattern_key<resource_amount> k, setting_reader who, std::string_view words) {
   return {k.name, setting_type::count_or_size, {}, {}, {}, 0, largest_count, who, words};
 }
@@ -170,6 +173,13 @@ constexpr setting_schema entries[] = {
            "How GPUs are found when neither addresses nor a script are given: probe asks nvidia-smi; fake makes up "
            "addresses, for tests; probe-or-fake makes them up where nvidia-smi finds none."),
     count(keys::gpu_fake, "2", 1, 1024, driver, "How many GPU addresses are made up."),
+    choice(keys::io_compression_codec, "none", "none|lz4|zstd", executor,
+           "How map outputs and large results are compressed, page by page: not at all, fast, or small."),
+    count(keys::io_compression_level, "1", 1, 19, executor, "How hard zstd tries: 1 is fast, 19 small."),
+    paths(keys::local_dir, all,
+          "Where executors keep what exceeds their memory for blocks and buffers, in private directories that end with "
+          "the session: a list, best of directories on disks of their own, which are used in turn; one that is full or "
+          "fails is left out. Not set: in the run directory."),
     time_or_never(
         keys::locality_executor_wait, "3s", 0, driver,
         "How long a free slot waits for a task that would rather run on its executor before it takes one that "
@@ -192,6 +202,15 @@ constexpr setting_schema entries[] = {
      "The same for one actor or part."},
     text(keys::master, "local[*]", client,
          "Where jobs run: local[N], local[*], local-cluster[N,cores,memory] or a driver's troupe://host:port."),
+    portion(
+        keys::memory_fraction, "0.6", executor,
+        "Part of an executor's memory and off-heap memory that blocks and the buffers of tasks may take; the rest is "
+        "for what tasks make themselves.",
+        0, 1),
+    portion(keys::memory_storage_fraction, "0.5", executor,
+            "Part of that which keeps blocks; what comes beyond goes to files. What remains is shared evenly by the "
+            "tasks that an executor of their profile runs at once, and what they write beyond it is spilled.",
+            0, 1),
     choice(keys::progress, "auto", "auto|bar|plain|none", client,
            "How progress is shown on standard error: auto shows bars on a terminal and plain lines elsewhere."),
     time(keys::resources_discovery_timeout, "10s", ns_per_ms, executor,
@@ -265,11 +284,6 @@ constexpr setting_schema entries[] = {
     time_or_never(keys::stage_timeout, "never", ns_per_ms, client,
                   "How long an attempt of a stage may take, waiting for executors included, unless the stage says for "
                   "itself; a longer one fails its job."),
-    path(keys::storage_directory, all,
-         "Where an executor keeps blocks that exceed its memory limit, in a private directory that ends with the "
-         "session; not set: in the run directory."),
-    memory(keys::storage_memory_limit, "256m", 0, executor,
-           "Memory that an executor's blocks may take; what comes beyond goes to files."),
     portion(keys::task_cpus, "1", all, "Cores that one task of the default profile takes, such as 2, 0.5 or 1/3."),
     time(keys::task_kill_grace, "10s", 0, all,
          "Time that an attempt has to end when it is cancelled: from SIGTERM to SIGKILL for a command; a task of a "

@@ -103,6 +103,9 @@ result<void> settings_builder::put(std::string_view name, std::string_view text,
   if (!value) return fault(origin, std::string{name} + " = " + show_value(text) + ": " + value.error().message);
   if (match->entry->type == setting_type::path && !text.empty())
     value = setting_value{(std::filesystem::path{directory} / text).lexically_normal().string()};
+  if (match->entry->type == setting_type::paths)
+    for (auto& path : std::get<std::vector<std::string>>(*value))
+      path = (std::filesystem::path{directory} / path).lexically_normal().string();
   const auto kept = settings_.values_.find(name);
   if (kept != settings_.values_.end() && kept->second.origin.kind > origin.kind) return {};
   settings_.values_.insert_or_assign(std::string{name}, settings::stored{match->entry, std::move(match->member),
@@ -122,7 +125,7 @@ result<void> settings_builder::put_node(const std::string& name, const yaml_node
   const auto match = find_key(name);
   if (!match) return complain(name + ": " + match.error().message);
   if (node.is_null()) return complain(name + " has no value; it must be " + describe_values(*match->entry));
-  if (match->entry->type != setting_type::list)
+  if (match->entry->type != setting_type::list && match->entry->type != setting_type::paths)
     return complain(name + " is a list; it must be " + describe_values(*match->entry));
   std::string text;
   for (const auto& element : node.children) {

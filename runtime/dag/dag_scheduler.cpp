@@ -348,6 +348,7 @@ std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const st
     input.shuffle = parent.id;
     input.endpoint_of_map.reserve(parent.tasks.size());
     input.attempt_of_map.reserve(parent.tasks.size());
+    auto sizes = std::make_shared<packed_column>();
     std::unordered_map<executor_index, std::uint32_t> position;
     for (partition_index p = 0; p < parent.tasks.size(); ++p) {
       const auto e = parent.tasks.executor_of(p);
@@ -360,7 +361,10 @@ std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const st
       }
       input.endpoint_of_map.push_back(it->second);
       input.attempt_of_map.push_back(parent.tasks.attempt_of(p));
+      sizes->push_back(parent.bucket_sizes_of_map[p]);
     }
+    input.buckets = parent.spec->buckets;
+    if (!sizes->data.empty()) input.sizes_of_map = std::move(sizes);
     inputs.push_back(std::move(input));
   }
   return inputs;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
 
 namespace troupe {
 
@@ -155,8 +157,9 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   const auto& column = batch->results;
   const auto begin = i == 0 || i > column.size() ? 0 : column.ends[i - 1];
   const bool present = i < column.size() && begin <= column.ends[i] && column.ends[i] <= column.data.size();
-  const auto entry = parse_result_entry(present ? column[i] : std::string_view{});
-  if (!entry || (entry->tag == result_tag::map_output) != stage.spec->is_shuffle_map()) {
+  const auto entry = decode_result_entry(present ? column[i] : std::string_view{});
+  if (!entry || (entry->kind == result_kind::map_output) != stage.spec->is_shuffle_map() ||
+      !bucket_sizes::parse(entry->buckets, stage.spec->buckets)) {
     // Never trusted: the attempt counts as failed.
     task_failure why;
     why.message = "executor " + std::to_string(executor.info.executor.value) + " reported a malformed result";
@@ -174,11 +177,12 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
     stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
   }
   stage.placed(p, lease, executor.info);
-  if (entry->tag == result_tag::map_output) {
+  if (entry->kind == result_kind::map_output) {
     executor.kept[stage.id].push_back(p);
+    stage.bucket_sizes_of_map[p] = entry->buckets;
   } else if (!stage.keeps_values) {
     // Nobody asks for it: what the executor still stores of it is worth nothing and goes with the stage.
-  } else if (entry->tag == result_tag::stored) {
+  } else if (entry->kind == result_kind::block) {
     executor.kept[stage.id].push_back(p);
     result_location where;
     where.partition = p;

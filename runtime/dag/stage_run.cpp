@@ -5,17 +5,6 @@
 
 namespace troupe {
 
-result<result_entry> parse_result_entry(std::string_view entry) {
-  if (entry.empty()) return make_error(ec::malformed, "a result entry is empty");
-  const auto tag = static_cast<unsigned char>(entry[0]);
-  const auto rest = entry.substr(1);
-  if (tag == 0) return result_entry{result_tag::value, rest, rest.size()};
-  if (tag > 2 || rest.size() != 8) return make_error(ec::malformed, "a result entry has an unknown form");
-  std::uint64_t bytes = 0;
-  for (int i = 7; i >= 0; --i) bytes = bytes << 8 | static_cast<unsigned char>(rest[static_cast<std::size_t>(i)]);
-  return result_entry{tag == 1 ? result_tag::stored : result_tag::map_output, {}, bytes};
-}
-
 namespace {
 
 std::uint32_t most_arguments_in_batch(const stage_spec& what) {
@@ -34,6 +23,7 @@ std::uint32_t most_arguments_in_batch(const stage_spec& what) {
 stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, const stage_spec& what,
                      std::vector<demand_index> of_demands)
   : id(stage), job(of_job), index(position), spec(&what), tasks(what.tasks), placed_(what.tasks) {
+  if (what.is_shuffle_map()) bucket_sizes_of_map.resize(what.tasks);
   lanes[0].demands = std::move(of_demands);
   program = std::make_shared<const std::variant<native_program, command_program>>(what.program);
   most_in_batch = most_arguments_in_batch(what);

@@ -29,21 +29,6 @@
 
 namespace troupe {
 
-/// What the first byte of a result entry says (see outcome_batch::results).
-enum class result_tag : std::uint8_t {
-  value = 0,      ///< the value follows
-  stored = 1,     ///< u64 size follows; the value is a block of the executor
-  map_output = 2, ///< u64 total size follows
-};
-/// A result entry taken apart.
-struct result_entry {
-  result_tag tag = result_tag::value;
-  std::string_view value;
-  std::uint64_t bytes = 0;
-};
-/// Error malformed when the entry follows no form.
-result<result_entry> parse_result_entry(std::string_view entry);
-
 /// Which attempts of a stage were accepted where; compact, since it is retained after the job's end.
 class stage_placements {
 public:
@@ -126,12 +111,13 @@ public:
   std::uint32_t fetch_failures = 0; ///< stage attempts in a row that a missing map output ended
   bool fetch_failed = false;        ///< this stage attempt is among them
   task_set tasks;
-  std::vector<shuffle_input> inputs;           ///< as of `attempt`
-  std::vector<std::uint32_t> children;         ///< indices of stages that depend on this one
-  bool keeps_values = false;                   ///< its results go to the submitter
-  std::shared_ptr<const packed_column> gang;   ///< addresses of its tasks, see `stage_install`; null before they start
-  std::unique_ptr<barrier_coordinator> rounds; ///< of the gang that runs; else null
-  std::uint32_t gang_failures = 0;             ///< attempts of the gang in a row that were its own fault
+  std::vector<std::string> bucket_sizes_of_map; ///< by partition, encoded; of a shuffle map stage
+  std::vector<shuffle_input> inputs;            ///< as of `attempt`
+  std::vector<std::uint32_t> children;          ///< indices of stages that depend on this one
+  bool keeps_values = false;                    ///< its results go to the submitter
+  std::shared_ptr<const packed_column> gang;    ///< addresses of its tasks, see `stage_install`; null before they start
+  std::unique_ptr<barrier_coordinator> rounds;  ///< of the gang that runs; else null
+  std::uint32_t gang_failures = 0;              ///< attempts of the gang in a row that were its own fault
 
   /// How long attempts ran that succeeded. Null: nobody asks.
   std::unique_ptr<duration_histogram> durations;

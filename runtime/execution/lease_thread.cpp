@@ -237,6 +237,9 @@ void lease_thread::run_next_batch(guard& lock) {
   env.cancelled = &cancelled_;
   env.stage_attempt = batch.stage_attempt;
   env.gang = common_.gang;
+  if (common_.results.blocks) env.directories = &common_.results.blocks->directories();
+  env.compression = common_.results.compression;
+  env.memory = terms_.memory;
   task_context context{env};
   if (version->command && !stop_command_) stop_command_.emplace();
   auto begin = now();
@@ -300,7 +303,8 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   // First of all, since it lets go of the lock.
   if (buffer_.is_for_another(batch.stage, batch.stage_attempt, batch.lease)) send_buffered(lock);
   const bool killed = cancelled_.load(std::memory_order_relaxed) || current_.stage->removed();
-  if ((stopping_ || killed) && end.stored()) common_.results.blocks->remove({batch.stage, partition, attempt});
+  if ((stopping_ || killed) && end.stored())
+    common_.results.blocks->remove(output_key(batch.stage, partition, attempt));
   if (stopping_) return;
   buffer_.open(batch.stage, batch.stage_attempt, batch.lease, run.begin);
   buffered_ran_here_ = run.in_this_process;
@@ -317,7 +321,7 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   } else if (end.kind == result_kind::inline_value) {
     buffer_.add_value(partition, attempt, end.value);
   } else {
-    buffer_.add_block(partition, attempt, end.kind, end.bytes);
+    buffer_.add_block(partition, attempt, end.kind, end.bytes, end.buckets);
   }
   buffer_.add_usage(run.end - run.begin, end.cpu_nanoseconds, end.bytes, end.peak_memory);
   const bool last = i + 1 == batch.count && queue_.empty();

@@ -48,6 +48,7 @@ public:
   struct lease_terms {
     lease_id lease;
     task_resources resources;
+    std::uint64_t memory = 0; ///< bytes that the buffers of one task may take
   };
 
   explicit lease_thread(shared& common);

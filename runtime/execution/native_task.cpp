@@ -1,26 +1,30 @@
 #include <troupe/runtime/execution/native_task.hpp>
 
+#include <numeric>
+#include <utility>
+
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/native_plan.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 
 namespace troupe {
 
 namespace {
 
-/// Keeps `buckets` in the executor's store under the attempt's own key.
-attempt_end store(const task_context& context, result_kind kind, std::vector<std::string> buckets,
-                  const result_policy& policy) {
+/// Keeps `content` in the executor's store under the attempt's own key.
+attempt_end store(const task_context& context, result_kind kind, block_content content, const result_policy& policy) {
   if (!policy.blocks)
     return failed_attempt(task_status::failed, "this executor keeps no blocks; it cannot hold the task's output");
-  const block_key key{context.stage, context.partition, context.attempt};
-  const auto bytes = policy.blocks->put(key, std::move(buckets));
-  if (!bytes)
-    return failed_attempt(task_status::failed, "the task's output could not be kept: " + bytes.error().message);
+  const auto key = output_key(context.stage, context.partition, context.attempt);
+  const auto sizes = policy.blocks->put(key, std::move(content));
+  if (!sizes)
+    return failed_attempt(task_status::failed, "the task's output could not be kept: " + sizes.error().message);
   attempt_end end;
   end.kind = kind;
-  end.bytes = *bytes;
+  end.bytes = std::accumulate(sizes->begin(), sizes->end(), std::uint64_t{0});
+  if (kind == result_kind::map_output) end.buckets = encode_bucket_sizes(*sizes);
   return end;
 }
 
@@ -29,13 +33,13 @@ attempt_end run(const native_plan& plan, task_context& context, std::string_view
   auto value = plan.run(context, argument);
   if (context.buckets > 0) {
     if (!context.has_map_output())
-      return failed_attempt(task_status::failed, "the task of a shuffle map stage ended without set_map_output");
+      return failed_attempt(task_status::failed, "the task of a shuffle map stage ended without a map output");
     return store(context, result_kind::map_output, context.take_map_output(), policy);
   }
-  if (value.size() > policy.max_inline_result) {
-    std::vector<std::string> whole;
-    whole.push_back(std::move(value));
-    return store(context, result_kind::block, std::move(whole), policy);
+  if (const auto size = value.size(); size > policy.max_inline_result) {
+    auto end = store(context, result_kind::block, block_content::of(std::move(value), policy.compression), policy);
+    end.bytes = size; // of the value, not of what it takes there
+    return end;
   }
   attempt_end end;
   end.bytes = value.size();

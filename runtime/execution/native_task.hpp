@@ -7,8 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include <troupe/runtime/execution/result_entry.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
+#include <troupe/runtime/storage/page.hpp>
 
 namespace troupe {
 
@@ -21,6 +22,7 @@ struct attempt_end {
   result_kind kind = result_kind::inline_value; ///< of a success
   std::string value;                            ///< of a success, where inline
   std::uint64_t bytes = 0;                      ///< of its output, wherever it is
+  std::string buckets;                          ///< of a map output: encoded sizes (see bucket_sizes)
   task_status status = task_status::succeeded;
   std::unique_ptr<task_failure> failure; ///< set unless succeeded
   std::uint64_t cpu_nanoseconds = 0;     ///< of a command
@@ -37,7 +39,8 @@ attempt_end failed_attempt(task_status status, std::string_view message, std::st
 struct result_policy {
   block_store* blocks = nullptr;
   std::uint64_t max_inline_result = 0;
-  std::string stderr_file; ///< whose tail goes with a failure; "" for none
+  std::string stderr_file;      ///< whose tail goes with a failure; "" for none
+  page_compression compression; ///< of what becomes a block
 };
 
 /// Runs the task that `context` has begun on the calling thread. Never throws: whatever the task throws is its failure.

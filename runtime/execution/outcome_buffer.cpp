@@ -42,11 +42,11 @@ void outcome_buffer::add_value(partition_index partition, attempt_number attempt
   if (!b.statuses.empty()) b.statuses.push_back(task_status::succeeded);
 }
 
-void outcome_buffer::add_block(partition_index partition, attempt_number attempt, result_kind kind,
-                               std::uint64_t bytes) {
+void outcome_buffer::add_block(partition_index partition, attempt_number attempt, result_kind kind, std::uint64_t bytes,
+                               std::string_view buckets) {
   add(partition, attempt);
   auto& b = *batch_;
-  append_block_entry(b.results.data, kind, bytes);
+  append_block_entry(b.results.data, kind, bytes, buckets);
   b.results.ends.push_back(static_cast<std::uint32_t>(b.results.data.size()));
   if (!b.statuses.empty()) b.statuses.push_back(task_status::succeeded);
 }

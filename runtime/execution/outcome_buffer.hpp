@@ -7,9 +7,9 @@
 #include <memory>
 #include <string_view>
 
-#include <troupe/runtime/execution/result_entry.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
 #include <troupe/runtime/time.hpp>
 
 namespace troupe {
@@ -29,7 +29,8 @@ public:
 
   /// Each adds one attempt. @pre open
   void add_value(partition_index partition, attempt_number attempt, std::string_view value);
-  void add_block(partition_index partition, attempt_number attempt, result_kind kind, std::uint64_t bytes);
+  void add_block(partition_index partition, attempt_number attempt, result_kind kind, std::uint64_t bytes,
+                 std::string_view buckets = {});
   /// `failure.index` is set here.
   void add_failure(partition_index partition, attempt_number attempt, task_status status, task_failure failure);
 

@@ -39,8 +39,7 @@ void task_context::begin(partition_index of_partition, attempt_number of_attempt
   partition = of_partition;
   attempt = of_attempt;
   round_ = 0;
-  map_output_.clear();
-  has_map_output_ = false;
+  map_output_.reset();
 }
 
 const std::vector<task_address>& task_context::addresses(std::string_view resource) const {
@@ -75,15 +74,28 @@ void task_context::read_shuffle(std::size_t index, const std::function<void(std:
   env_.shuffles->read(inputs[index], partition, each);
 }
 
-void task_context::set_map_output(std::vector<std::string> by_bucket) {
+bucket_writer& task_context::map_output() {
   if (buckets == 0)
     throw std::logic_error("stage '" + env_.stage->name + "' is no shuffle map stage: it has no buckets");
-  if (has_map_output_) throw std::logic_error("set_map_output was called twice by one attempt");
+  if (!map_output_) {
+    bucket_writer::options options;
+    options.buckets = buckets;
+    options.memory = env_.memory;
+    options.compression = env_.compression;
+    options.directories = env_.directories;
+    options.name = std::to_string(stage.value) + "." + std::to_string(partition) + "." + std::to_string(attempt);
+    map_output_.emplace(std::move(options));
+  }
+  return *map_output_;
+}
+
+void task_context::set_map_output(const std::vector<std::string>& by_bucket) {
+  if (has_map_output()) throw std::logic_error("set_map_output was called twice by one attempt");
+  auto& output = map_output();
   if (by_bucket.size() != buckets)
     throw std::logic_error("a map output of " + std::to_string(by_bucket.size()) + " buckets was handed over; stage '" +
                            env_.stage->name + "' has " + std::to_string(buckets));
-  map_output_ = std::move(by_bucket);
-  has_map_output_ = true;
+  for (std::uint32_t b = 0; b < buckets; ++b) output.write_whole(b, by_bucket[b]);
 }
 
 const packed_column& task_context::gang_of(std::string_view call) const {
@@ -122,9 +134,10 @@ std::vector<std::string> task_context::all_gather(std::string_view text) {
 
 const packed_column& task_context::gang_addresses() const { return gang_of("gang_addresses"); }
 
-std::vector<std::string> task_context::take_map_output() {
-  has_map_output_ = false;
-  return std::exchange(map_output_, {});
+block_content task_context::take_map_output() {
+  auto content = map_output_->finish();
+  map_output_.reset();
+  return content;
 }
 
 } // namespace troupe

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/storage/bucket_writer.hpp>
 
 namespace troupe {
 
@@ -55,7 +57,7 @@ public:
 class shuffle_source {
 public:
   virtual ~shuffle_source() = default;
-  /// Calls `each` with the bytes of `bucket` of every map output, in map partition order. Throws fetch_failure.
+  /// Calls `each` with the pages of `bucket` of every map output, in map partition order. Throws fetch_failure.
   virtual void read(const shuffle_input& input, std::uint32_t bucket,
                     const std::function<void(std::string_view)>& each) = 0;
 };
@@ -88,10 +90,15 @@ public:
   /// early. Also safe from threads that the task starts.
   bool cancelled() const noexcept;
 
-  /// Reads this task's bucket of input `index` (see stage_spec::dependencies, shuffle ones only).
+  /// Reads this task's bucket of input `index` (see stage_spec::dependencies, shuffle ones only), page by page in map
+  /// partition order. What `each` is given is valid during the call.
   void read_shuffle(std::size_t index, const std::function<void(std::string_view)>& each);
-  /// Hands over this map task's output, one entry per bucket. Once, at most.
-  void set_map_output(std::vector<std::string> by_bucket);
+  /// Where this map task's output goes, record by record: memory first, then files. Throws std::logic_error where the
+  /// stage is no shuffle map stage.
+  bucket_writer& map_output();
+  /// Hands over this map task's output, one entry per bucket. Readers get each in one piece, none where it is empty.
+  /// Once, at most.
+  void set_map_output(const std::vector<std::string>& by_bucket);
 
   /// --- of a gang: a barrier stage, whose tasks run all at the same time ---
   /// Each throws std::logic_error in any other stage. Those that wait are for the attempt's own thread alone; they
@@ -118,6 +125,9 @@ public:
     const std::atomic<bool>* cancelled = nullptr; ///< null: never
     attempt_number stage_attempt = 0;             ///< that the task belongs to; `stage` may be of a later one
     gang_gate* gang = nullptr;                    ///< null: no gang can wait here
+    block_directories* directories = nullptr; ///< for what a task writes beyond its memory; null: it keeps all of it
+    page_compression compression;             ///< of what it writes
+    std::uint64_t memory = 64ull << 20;       ///< bytes that its buffers may take
   };
   explicit task_context(const environment& env);
   ~task_context();
@@ -126,8 +136,8 @@ public:
 
   /// Makes this the current context of the calling thread for the next attempt, without anything of the one before.
   void begin(partition_index partition, attempt_number attempt);
-  bool has_map_output() const noexcept { return has_map_output_; }
-  std::vector<std::string> take_map_output();
+  bool has_map_output() const noexcept { return map_output_.has_value(); }
+  block_content take_map_output();
 
 private:
   const packed_column& gang_of(std::string_view call) const;
@@ -135,8 +145,7 @@ private:
 
   environment env_;
   std::uint32_t round_ = 0; ///< so often has the attempt waited for its gang
-  std::vector<std::string> map_output_;
-  bool has_map_output_ = false;
+  std::optional<bucket_writer> map_output_;
   task_context* outer_ = nullptr; ///< current before this one
 };
 

@@ -48,7 +48,7 @@ struct task_runner::impl {
   explicit impl(options given) : opts(std::move(given)), gang(opts.on_arrival) {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
-    common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file};
+    common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file, opts.compression};
     common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace,
                        opts.limits};
     common.gang = &gang;
@@ -68,6 +68,7 @@ struct task_runner::impl {
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
     lease_thread::lease_terms terms;
     terms.lease = grant.lease;
+    terms.memory = opts.memory.for_task(grant.profile ? *grant.profile : resource_profile{});
     terms.resources.cpus = grant.holding.cpus;
     for (const auto& [resource, shares] : grant.holding.resources) {
       const auto order = opts.ordinals.find(resource);

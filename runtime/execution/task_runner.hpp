@@ -15,6 +15,7 @@
 #include <troupe/runtime/execution/attempt_group.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
 #include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -35,6 +36,8 @@ public:
         ordinals;                                   ///< per resource the device order under the executor's mask
     std::uint32_t flush_tasks = 256;                ///< outcomes that go out as one batch
     std::uint64_t max_inline_result = 1 << 20;      ///< bytes; larger results become blocks
+    memory_split memory;                            ///< how much of it a task's buffers take
+    page_compression compression;                   ///< of map outputs and large results
     command_limits limits;                          ///< what commands may take
     duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;

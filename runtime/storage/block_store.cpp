@@ -1,158 +1,175 @@
 #include <troupe/runtime/storage/block_store.hpp>
 
+#include <list>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
 
-#include <xxhash.h>
-
-#include <troupe/runtime/storage/block_file.hpp>
+#include <troupe/runtime/storage/block_set.hpp>
 
 namespace troupe {
 
 namespace {
 
-std::string join(std::vector<std::string> buckets, std::uint64_t total) {
-  if (buckets.size() == 1) return std::move(buckets.front());
-  std::string all;
-  all.reserve(total);
-  for (auto& bucket : buckets) {
-    all.append(bucket);
-    std::string{}.swap(bucket); // so that a large set is never there twice
-  }
-  return all;
+std::string file_name(const block_key& key) {
+  return (key.kind == block_kind::output ? "" : "cached-") + std::to_string(key.source) + "." +
+         std::to_string(key.partition) + "." + std::to_string(key.attempt);
 }
 
 } // namespace
 
-std::uint64_t block_checksum(std::string_view bytes) noexcept { return XXH3_64bits(bytes.data(), bytes.size()); }
-
 std::string to_string(const block_key& key) {
-  return "stage " + std::to_string(key.stage.value) + " partition " + std::to_string(key.partition) + " attempt " +
+  if (key.kind == block_kind::cached)
+    return "dataset " + std::to_string(key.source) + " partition " + std::to_string(key.partition);
+  return "stage " + std::to_string(key.source) + " partition " + std::to_string(key.partition) + " attempt " +
          std::to_string(key.attempt);
 }
 
 struct block_store::impl {
-  /// One set. Its buckets lie one after another, in memory or in a file.
-  struct block_set {
-    struct bucket {
-      std::uint64_t end;
-      std::uint64_t checksum;
-    };
-    std::vector<bucket> index;
-    std::string memory; ///< used where there is no file
-    std::unique_ptr<block_file> file;
-
-    std::uint64_t size() const noexcept { return index.empty() ? 0 : index.back().end; }
+  using set_pointer = std::shared_ptr<const block_set>;
+  struct entry {
+    set_pointer set; ///< null: being stored
+    storage_level level = storage_level::memory_and_disk;
+    std::optional<std::list<block_key>::iterator> use; ///< of cached ones in memory: place in `by_use`
   };
+  using entries = std::map<block_key, entry>;
 
-  options opts;
+  explicit impl(options opts) : budget(opts.memory_limit), directories(std::move(opts.directories)) {}
+
+  memory_budget budget;
+  block_directories directories;
   mutable std::mutex mutex;
-  std::map<block_key, std::shared_ptr<const block_set>> sets; ///< null: being stored
-  std::uint64_t in_memory = 0;                                ///< bytes kept or about to be kept in memory
+  mutable std::list<block_key> by_use; ///< cached ones in memory, the one used longest ago first
+  entries sets;
   std::uint64_t total = 0;
-  std::uint64_t files = 0; ///< files begun; makes names unique
+  std::vector<block_key> evicted;
+
+  void forget_use(entry& e) {
+    if (e.use) by_use.erase(*e.use);
+    e.use.reset();
+  }
 
   /// Forgets [first, last). The sets themselves go after the lock, with their files.
-  std::vector<std::shared_ptr<const block_set>>
-  take(std::map<block_key, std::shared_ptr<const block_set>>::iterator first,
-       std::map<block_key, std::shared_ptr<const block_set>>::iterator last) {
-    std::vector<std::shared_ptr<const block_set>> taken;
+  std::vector<set_pointer> take(entries::iterator first, entries::iterator last) {
+    std::vector<set_pointer> taken;
     while (first != last) {
-      if (first->second) {
-        total -= first->second->size();
-        if (!first->second->file) in_memory -= first->second->size();
-        taken.push_back(std::move(first->second));
+      forget_use(first->second);
+      if (first->second.set) {
+        total -= first->second.set->size();
+        taken.push_back(std::move(first->second.set));
       }
       first = sets.erase(first);
     }
     return taken;
   }
+
+  /// The cached block that goes next, to make room for this one: none of the same dataset, which would only chase each
+  /// other.
+  std::optional<block_key> victim_for(const block_key& key) const {
+    for (const auto& candidate : by_use)
+      if (key.kind != block_kind::cached || candidate.source != key.source) return candidate;
+    return std::nullopt;
+  }
+
+  std::optional<memory_budget::share> make_room(const block_key& key, std::uint64_t bytes) {
+    if (bytes > budget.limit()) return std::nullopt;
+    for (;;) {
+      if (auto share = budget.take(bytes)) return share;
+      std::unique_lock lock{mutex};
+      const auto victim = victim_for(key);
+      if (!victim) return std::nullopt;
+      auto& e = sets.at(*victim);
+      forget_use(e);
+      const auto set = e.set;
+      if (e.level == storage_level::memory) {
+        evicted.push_back(*victim);
+        const auto gone = take(sets.find(*victim), std::next(sets.find(*victim)));
+        lock.unlock();
+        continue;
+      }
+      lock.unlock();
+      auto moved = set->copy_to_file(directories, file_name(*victim));
+      lock.lock();
+      const auto place = sets.find(*victim);
+      if (place == sets.end() || place->second.set != set) continue; // removed meanwhile
+      if (moved) {
+        place->second.set = std::move(*moved);
+      } else {
+        evicted.push_back(*victim);
+        const auto gone = take(place, std::next(place));
+        lock.unlock();
+      }
+    }
+  }
+
+  /// What is to be kept of the content under the key.
+  result<set_pointer> keep(const block_key& key, block_content content, storage_level level) {
+    if (level != storage_level::disk && content.spills.empty())
+      if (auto share = make_room(key, content.size()))
+        return std::make_shared<const block_set>(std::move(content), std::move(*share));
+    if (level == storage_level::memory)
+      return make_error(ec::overloaded, "there is no room in memory for " + to_string(key));
+    return block_set::write(directories, file_name(key), content);
+  }
 };
 
-block_store::block_store(options opts) : impl_(std::make_unique<impl>()) { impl_->opts = std::move(opts); }
+block_store::block_store(options opts) : impl_(std::make_unique<impl>(std::move(opts))) {}
 
 block_store::~block_store() = default;
 
-result<std::uint64_t> block_store::put(const block_key& key, std::vector<std::string> buckets) {
+result<std::vector<std::uint64_t>> block_store::put(const block_key& key, block_content content, storage_level level) {
   auto& d = *impl_;
-  auto set = std::make_shared<impl::block_set>();
-  set->index.reserve(buckets.size());
-  std::uint64_t size = 0;
-  for (const auto& bucket : buckets) {
-    size += bucket.size();
-    set->index.push_back({size, block_checksum(bucket)});
-  }
-  std::string path;
   {
     const std::lock_guard lock{d.mutex};
-    if (!d.sets.emplace(key, nullptr).second)
-      return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");
-    if (size > d.opts.memory_limit - d.in_memory)
-      path = d.opts.directory + "/" + std::to_string(key.stage.value) + "." + std::to_string(key.partition) + "." +
-             std::to_string(key.attempt) + "." + std::to_string(++d.files) + ".blocks";
-    else
-      d.in_memory += size;
+    const auto [place, added] = d.sets.try_emplace(key);
+    if (!added) return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");
+    place->second.level = level;
   }
-  error failed;
-  if (path.empty()) {
-    set->memory = join(std::move(buckets), size);
-  } else {
-    auto file = block_file::write(std::move(path), buckets);
-    if (file)
-      set->file = std::move(*file);
-    else
-      failed = file.error();
-  }
-  const bool filed = set->file != nullptr;
+  auto kept = d.keep(key, std::move(content), level);
   const std::lock_guard lock{d.mutex};
   const auto place = d.sets.find(key);
-  if (failed) {
-    if (place != d.sets.end() && !place->second) d.sets.erase(place);
-    return failed;
+  const bool wanted = place != d.sets.end() && !place->second.set;
+  if (!kept) {
+    if (wanted) d.sets.erase(place);
+    return kept.error();
   }
-  if (place == d.sets.end() || place->second) {
-    // Removed while it was being stored: nobody wants it any more.
-    if (!filed) d.in_memory -= size;
-    return size;
-  }
-  place->second = std::move(set);
-  d.total += size;
-  return size;
+  auto sizes = (*kept)->sizes();
+  if (!wanted) return sizes; // it was removed while it was being stored
+  auto& e = place->second;
+  e.set = std::move(*kept);
+  if (key.kind == block_kind::cached && e.set->in_memory()) e.use = d.by_use.insert(d.by_use.end(), key);
+  d.total += e.set->size();
+  return sizes;
 }
 
 result<block_view> block_store::get(const block_key& key, std::uint32_t bucket) const {
-  std::shared_ptr<const impl::block_set> set;
+  impl::set_pointer set;
   {
     const std::lock_guard lock{impl_->mutex};
     const auto i = impl_->sets.find(key);
-    if (i != impl_->sets.end()) set = i->second;
+    if (i != impl_->sets.end()) {
+      set = i->second.set;
+      if (i->second.use) impl_->by_use.splice(impl_->by_use.end(), impl_->by_use, *i->second.use);
+    }
   }
   if (!set) return make_error(ec::not_found, "no block of " + to_string(key) + " is kept here");
-  if (bucket >= set->index.size())
-    return make_error(ec::not_found, "the block set of " + to_string(key) + " has " +
-                                         std::to_string(set->index.size()) + " buckets; bucket " +
-                                         std::to_string(bucket) + " was asked for");
-  const auto begin = bucket == 0 ? 0 : set->index[bucket - 1].end;
-  const auto [end, checksum] = set->index[bucket];
-  if (!set->file) {
-    const auto bytes = std::string_view{set->memory}.substr(begin, end - begin);
-    return block_view{std::move(set), bytes, checksum};
-  }
-  auto mapped = set->file->map();
-  if (!mapped) return mapped.error();
-  return block_view{std::move(mapped->owner), mapped->bytes.substr(begin, end - begin), checksum};
+  if (bucket >= set->buckets())
+    return make_error(ec::not_found, "the block set of " + to_string(key) + " has " + std::to_string(set->buckets()) +
+                                         " buckets; bucket " + std::to_string(bucket) + " was asked for");
+  return set->view(bucket, set);
 }
 
 void block_store::remove(stage_id stage) {
-  std::vector<std::shared_ptr<const impl::block_set>> taken; // destroyed without the lock: files take their time
+  std::vector<impl::set_pointer> taken; // destroyed without the lock: files take their time
   const std::lock_guard lock{impl_->mutex};
-  const auto first = impl_->sets.lower_bound({stage, 0, 0});
-  const auto last = impl_->sets.lower_bound({stage_id{stage.value + 1}, 0, 0});
+  const auto first = impl_->sets.lower_bound(output_key(stage, 0, 0));
+  const auto last = impl_->sets.lower_bound(output_key(stage_id{stage.value + 1}, 0, 0));
   taken = impl_->take(first, last);
 }
 
 void block_store::remove(const block_key& key) {
-  std::vector<std::shared_ptr<const impl::block_set>> taken;
+  std::vector<impl::set_pointer> taken;
   const std::lock_guard lock{impl_->mutex};
   const auto i = impl_->sets.find(key);
   if (i != impl_->sets.end()) taken = impl_->take(i, std::next(i));
@@ -163,14 +180,22 @@ std::uint64_t block_store::bytes() const {
   return impl_->total;
 }
 
+std::uint64_t block_store::bytes_in_memory() const noexcept { return impl_->budget.used(); }
+
 std::vector<held_block> block_store::held() const {
   const std::lock_guard lock{impl_->mutex};
   std::vector<held_block> list;
-  list.reserve(impl_->sets.size());
-  for (const auto& [key, set] : impl_->sets) {
-    if (set) list.push_back({key.stage, key.partition, key.attempt, set->size()});
-  }
+  for (const auto& [key, e] : impl_->sets)
+    if (e.set && key.kind == block_kind::output)
+      list.push_back({stage_id{key.source}, key.partition, key.attempt, e.set->size()});
   return list;
 }
+
+std::vector<block_key> block_store::take_evicted() {
+  const std::lock_guard lock{impl_->mutex};
+  return std::exchange(impl_->evicted, {});
+}
+
+block_directories& block_store::directories() noexcept { return impl_->directories; }
 
 } // namespace troupe

@@ -1,9 +1,11 @@
 #pragma once
 
-/// Blocks of one executor: map outputs and large results, where they were made. Safe from any thread.
+/// Blocks of one executor: map outputs, large results and cached partitions, where they were made. Safe from any
+/// thread.
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,52 +13,87 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
+#include <troupe/runtime/storage/block_directories.hpp>
+#include <troupe/runtime/storage/bucket_writer.hpp>
 
 namespace troupe {
 
-/// Checksum of a block's bytes (xxh3, 64 bits), made when it is stored and compared by whoever has fetched it.
-std::uint64_t block_checksum(std::string_view bytes) noexcept;
+/// Numbers are wire format.
+enum class block_kind : std::uint8_t {
+  output = 0, ///< of a task attempt: its map output, one bucket per reduce task, or its result, a single bucket
+  cached = 1, ///< a partition of a dataset that is kept for later jobs; a single bucket
+};
 
-/// What produced a block set; buckets are numbered within. A result is a set of one bucket.
+/// What produced a block set; buckets are numbered within.
 struct block_key {
-  stage_id stage;
+  block_kind kind = block_kind::output;
+  std::uint64_t source = 0; ///< number of the stage, or of the dataset
   partition_index partition = 0;
-  attempt_number attempt = 0;
+  attempt_number attempt = 0; ///< of outputs
 
   auto operator<=>(const block_key&) const = default;
 };
+constexpr block_key output_key(stage_id stage, partition_index partition, attempt_number attempt) noexcept {
+  return {block_kind::output, stage.value, partition, attempt};
+}
 /// `stage 3 partition 7 attempt 0`.
 std::string to_string(const block_key& key);
 
-/// Bytes of one bucket; the owner keeps memory or mapping alive.
+/// The pages of one bucket, one after another in pieces of whole pages. The owner keeps memory or mapping alive.
 struct block_view {
   std::shared_ptr<const void> owner;
-  std::string_view bytes;
-  std::uint64_t checksum = 0; ///< as it was when the block was stored
+  std::string_view whole;                   ///< all of it, where it lies in one piece
+  std::span<const std::string_view> pieces; ///< else these
+
+  std::span<const std::string_view> parts() const noexcept {
+    return pieces.empty() && !whole.empty() ? std::span{&whole, 1} : pieces;
+  }
+  std::uint64_t size() const noexcept {
+    std::uint64_t total = 0;
+    for (const auto part : parts()) total += part.size();
+    return total;
+  }
+};
+
+/// Where a block may be kept.
+enum class storage_level : std::uint8_t {
+  memory,          ///< nowhere else; where there is no room for it, it is not kept
+  memory_and_disk, ///< in a file where there is no room for it, or no longer
+  disk,
 };
 
 class block_store {
 public:
   struct options {
-    std::string directory;                     ///< for files, one per map task; created by the caller, mode 0700
-    std::uint64_t memory_limit = 256ull << 20; ///< bytes kept in memory; what comes beyond goes to files
+    std::vector<std::string> directories;      ///< for files; created by the caller, mode 0700
+    std::uint64_t memory_limit = 256ull << 20; ///< bytes kept in memory
   };
   explicit block_store(options opts);
   ~block_store(); ///< removes its files
   block_store(const block_store&) = delete;
   block_store& operator=(const block_store&) = delete;
 
-  /// Stores one set. A repeated key replaces nothing and is an error (invalid_argument); a file that cannot be written
-  /// is one too (io), and nothing is stored. @returns the total size.
-  result<std::uint64_t> put(const block_key& key, std::vector<std::string> buckets);
-  /// One bucket; error not_found names the key.
+  /// Stores one set: in memory, where there is room or cached blocks of others can make some, those that were used
+  /// longest ago first; else in a file. @returns the sizes of its buckets. Errors, upon which nothing is stored:
+  /// invalid_argument for a key that is there already; io where a file cannot be written; overloaded where there is no
+  /// room in memory for what is kept nowhere else.
+  result<std::vector<std::uint64_t>> put(const block_key& key, block_content content,
+                                         storage_level level = storage_level::memory_and_disk);
+  /// One bucket; error not_found names the key, io where its file is not what it was.
   result<block_view> get(const block_key& key, std::uint32_t bucket) const;
   /// Drops all sets of a stage, or one set. Views that were handed out stay valid.
   void remove(stage_id stage);
   void remove(const block_key& key);
-  /// Bytes of all sets, in memory and in files.
+  /// Bytes of all sets, in memory and in files; and of those in memory, views of dropped ones included.
   std::uint64_t bytes() const;
+  std::uint64_t bytes_in_memory() const noexcept;
+  /// Its outputs.
   std::vector<held_block> held() const;
+  /// Cached blocks that had to go since the last call.
+  std::vector<block_key> take_evicted();
+
+  /// Where its files lie; for those that spill before they store.
+  block_directories& directories() noexcept;
 
 private:
   struct impl;

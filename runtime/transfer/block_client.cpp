@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
 #include <troupe/runtime/transfer/block_protocol.hpp>
 #include <troupe/runtime/transfer/tcp_stream.hpp>
 
@@ -165,9 +166,8 @@ struct block_client::impl {
       received = room;
     }
     const std::string_view bytes{buffer->data(), received};
-    if (block_checksum(bytes) != announced->checksum)
-      return make_error(ec::malformed, "the checksum does not match: the block was damaged on its way");
-    return block_view{std::move(buffer), bytes, announced->checksum};
+    if (auto whole = check_pages(bytes); !whole) return whole.error();
+    return block_view{std::move(buffer), bytes, {}};
   }
 
   /// One attempt. A kept connection may have been closed by its server at any time; then a new one is tried at once.
@@ -240,6 +240,12 @@ result<block_view> block_client::fetch(const block_endpoint& endpoint, const blo
   return last;
 }
 
+result<std::string> block_client::fetch_value(const block_endpoint& endpoint, const block_key& key) {
+  const auto view = fetch(endpoint, key, 0);
+  if (!view) return view.error();
+  return join_pages(view->parts());
+}
+
 void block_client::read(const shuffle_input& input, std::uint32_t bucket,
                         const std::function<void(std::string_view)>& each) {
   if (input.endpoint_of_map.size() != input.attempt_of_map.size())
@@ -250,10 +256,25 @@ void block_client::read(const shuffle_input& input, std::uint32_t bucket,
       throw std::runtime_error("the shuffle input names block server " + std::to_string(input.endpoint_of_map[i]) +
                                " of " + std::to_string(input.endpoints.size()));
     const auto& endpoint = input.endpoints[input.endpoint_of_map[i]];
-    const auto view = fetch(endpoint, {input.shuffle, partition, input.attempt_of_map[i]}, bucket);
-    if (!view)
-      throw fetch_failure(view.error().message, input.shuffle, partition, input.attempt_of_map[i], endpoint.executor);
-    each(view->bytes);
+    if (input.sizes_of_map && i < input.sizes_of_map->size() && bucket < input.buckets) {
+      const auto sizes = bucket_sizes::parse((*input.sizes_of_map)[i], input.buckets);
+      if (sizes && !sizes->may_hold(bucket)) continue;
+    }
+    const auto attempt = input.attempt_of_map[i];
+    const auto lost = [&](const error& why) {
+      return fetch_failure(why.message, input.shuffle, partition, attempt, endpoint.executor);
+    };
+    const auto key = output_key(input.shuffle, partition, attempt);
+    const auto view = fetch(endpoint, key, bucket);
+    if (!view) throw lost(view.error());
+    for (const auto part : view->parts())
+      for (page_reader pages{part}; !pages.at_end();) {
+        const auto content = pages.next();
+        if (!content)
+          throw lost(make_error(ec::malformed, "block of " + to_string(key) + " bucket " + std::to_string(bucket) +
+                                                   " from " + where(endpoint) + ": " + content.error().message));
+        each(*content);
+      }
   }
 }
 

@@ -42,11 +42,13 @@ public:
   block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local);
   ~block_client() override;
 
-  /// One bucket. Connections are kept and reused; the checksum is verified. Errors: not_found where the executor does
+  /// One bucket. Connections are kept and reused; checksums are verified. Errors: not_found where the executor does
   /// not hold it, unauthenticated and version_mismatch where one side refuses the other, malformed, cancelled after
   /// `interrupt` or when the attempt was killed, overloaded without memory for it, unreachable where nobody answers, io
   /// where a connection breaks. The last two and malformed are tried again.
   result<block_view> fetch(const block_endpoint& endpoint, const block_key& key, std::uint32_t bucket);
+  /// The content of a block set of one bucket, such as a task's result. The same errors.
+  result<std::string> fetch_value(const block_endpoint& endpoint, const block_key& key);
 
   /// Makes fetches, those under way and all later ones, fail within a fraction of a second.
   void interrupt() noexcept;

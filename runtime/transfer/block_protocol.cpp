@@ -90,7 +90,8 @@ std::string encode_proof(std::string_view proof) {
 
 std::string encode(const get& g) {
   auto frame = begin_frame(kind::get);
-  put(frame, g.key.stage.value);
+  put(frame, static_cast<std::uint8_t>(g.key.kind));
+  put(frame, g.key.source);
   put(frame, g.key.partition);
   put(frame, g.key.attempt);
   put(frame, g.bucket);
@@ -100,7 +101,6 @@ std::string encode(const get& g) {
 std::string encode(const data& d) {
   auto frame = begin_frame(kind::data);
   put(frame, d.size);
-  put(frame, d.checksum);
   return finish_frame(std::move(frame));
 }
 
@@ -151,7 +151,10 @@ result<get> read_get(std::string_view frame) {
   reader in{frame};
   in.expect(kind::get);
   get g;
-  g.key.stage.value = in.number<std::uint64_t>();
+  const auto of = in.number<std::uint8_t>();
+  in.require(of <= static_cast<std::uint8_t>(block_kind::cached));
+  g.key.kind = static_cast<block_kind>(of);
+  g.key.source = in.number<std::uint64_t>();
   g.key.partition = in.number<partition_index>();
   g.key.attempt = in.number<attempt_number>();
   g.bucket = in.number<std::uint32_t>();
@@ -164,7 +167,6 @@ result<data> read_data(std::string_view frame) {
   in.expect(kind::data);
   data d;
   d.size = in.number<std::uint64_t>();
-  d.checksum = in.number<std::uint64_t>();
   if (!in.done()) return malformed("the announcement of a block");
   return d;
 }
@@ -173,7 +175,7 @@ error read_failure(std::string_view frame) {
   reader in{frame};
   in.expect(kind::failure);
   const auto code = in.number<std::uint16_t>();
-  in.require(code != 0 && code <= static_cast<std::uint16_t>(ec::internal));
+  in.require(code != 0 && code <= static_cast<std::uint16_t>(last_code));
   if (frame.size() < 3) return malformed("a failure");
   const auto sentence = in.bytes(frame.size() - 3);
   if (!in.done()) return malformed("a failure");

@@ -14,7 +14,7 @@
 
 namespace troupe::block_protocol {
 
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 /// Most bytes behind the length of a client's frame, and of a server's. Both are small: a block's bytes follow their
 /// frame instead of being part of it.
 inline constexpr std::uint32_t max_client_frame = 1024;
@@ -37,10 +37,9 @@ struct get {
   block_key key;
   std::uint32_t bucket = 0;
 };
-/// `size` bytes follow the frame.
+/// `size` bytes follow the frame: whole pages, each with a checksum of its own.
 struct data {
   std::uint64_t size = 0;
-  std::uint64_t checksum = 0;
 };
 
 /// Whole frames, length included.

@@ -5,6 +5,7 @@
 #include <map>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <asio.hpp>
 #include <pthread.h>
@@ -21,6 +22,7 @@ namespace protocol = block_protocol;
 /// Bytes of a block that are handed to the socket at once. The kernel takes what it has room for, the rest waits in the
 /// block itself: a slow reader costs no memory beyond the socket's buffer.
 constexpr std::size_t chunk_size = 256 << 10;
+constexpr std::size_t most_buffers = 64; ///< at once
 /// How long a refused peer may take to read its failure frame.
 constexpr duration linger_time = std::chrono::seconds{1};
 /// Pause after the system could not accept, as when descriptors have run out.
@@ -169,38 +171,45 @@ private:
     auto view = server_.blocks.get(get->key, get->bucket);
     step_ = step::sending;
     set_deadline(server_.opts.send_timeout);
-    if (!view) {
-      header_ = protocol::encode(view.error());
-      view_ = {};
-    } else {
-      view_ = std::move(*view);
-      header_ = protocol::encode(protocol::data{view_.bytes.size(), view_.checksum});
-    }
-    sent_ = 0;
-    const std::array<asio::const_buffer, 2> first{
-        asio::buffer(header_), asio::buffer(view_.bytes.data(), std::min(chunk_size, view_.bytes.size()))};
-    // Header and first chunk in one packet where they fit one.
-    asio::async_write(socket_, first, [self = shared_from_this()](asio::error_code failed, std::size_t count) {
-      if (self->over(failed)) return self->close();
-      self->sent_ = count - self->header_.size();
-      self->send_rest();
-    });
+    view_ = view ? std::move(*view) : block_view{};
+    header_ = view ? protocol::encode(protocol::data{view_.size()}) : protocol::encode(view.error());
+    part_ = 0;
+    rest_ = header_;
+    send_rest();
   }
 
+  /// What is left of the piece at hand, and pieces that follow it, up to a chunk: few calls also where pieces are
+  /// small.
   void send_rest() {
-    if (sent_ == view_.bytes.size()) {
+    buffers_.clear();
+    std::size_t size = rest_.size();
+    if (!rest_.empty()) buffers_.emplace_back(rest_.data(), std::min(rest_.size(), chunk_size));
+    const auto parts = view_.parts();
+    for (auto next = part_; next < parts.size() && size < chunk_size && buffers_.size() < most_buffers; ++next) {
+      buffers_.emplace_back(parts[next].data(), std::min(parts[next].size(), chunk_size - size));
+      size += parts[next].size();
+    }
+    if (buffers_.empty()) {
       view_ = {};
       become_idle();
       return read_frame();
     }
     set_deadline(server_.opts.send_timeout);
-    const auto rest = view_.bytes.substr(sent_, chunk_size);
-    socket_.async_write_some(asio::buffer(rest.data(), rest.size()),
-                             [self = shared_from_this()](asio::error_code failed, std::size_t count) {
-                               if (self->over(failed)) return self->close();
-                               self->sent_ += count;
-                               self->send_rest();
-                             });
+    socket_.async_write_some(buffers_, [self = shared_from_this()](asio::error_code failed, std::size_t count) {
+      if (self->over(failed)) return self->close();
+      self->advance(count);
+      self->send_rest();
+    });
+  }
+
+  void advance(std::size_t count) {
+    const auto parts = view_.parts();
+    while (count > 0) {
+      if (rest_.empty()) rest_ = parts[part_++];
+      const auto taken = std::min(count, rest_.size());
+      rest_.remove_prefix(taken);
+      count -= taken;
+    }
   }
 
   void write_header_then_read() {
@@ -238,10 +247,12 @@ private:
   std::array<char, protocol::max_client_frame> body_{};
   std::string client_nonce_;
   std::string server_nonce_;
-  std::string header_;  ///< frame that is being written
-  std::string failure_; ///< the last frame: an earlier one may still be on its way
-  block_view view_;     ///< block that is being written
-  std::size_t sent_ = 0;
+  std::string header_;    ///< frame that is being written
+  std::string failure_;   ///< the last frame: an earlier one may still be on its way
+  block_view view_;       ///< block that is being written
+  std::size_t part_ = 0;  ///< of it, that comes next
+  std::string_view rest_; ///< of the piece at hand
+  std::vector<asio::const_buffer> buffers_;
 };
 
 } // namespace

@@ -5,8 +5,8 @@
 /// Frame (all numbers little-endian): u32 length of what follows (at most 1 KiB from a client, checked before any of it
 /// is read), u8 kind, body. A connection starts with the handshake: client hello (magic, version, cluster id, nonce) -
 /// server challenge (nonce, proof) - client proof; before it has passed nothing else is answered, and it has to pass
-/// within `handshake_timeout`. Then any number of: get (block key, bucket) - data (u64 size, u64 checksum; the bytes
-/// follow the frame) or failure (code, sentence). Malformed input gets one failure frame and the connection is closed.
+/// within `handshake_timeout`. Then any number of: get (block key, bucket) - data (u64 size; the bytes follow
+/// the frame) or failure (code, sentence). Malformed input gets one failure frame and the connection is closed.
 
 #include <cstdint>
 #include <memory>

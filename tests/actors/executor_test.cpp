@@ -168,7 +168,7 @@ protected:
     config.info.build_id = "build";
     config.cluster_id = cluster_name;
     config.secret = std::make_shared<const session_secret>(own);
-    config.blocks = std::make_shared<block_store>(block_store::options{files.path(), 1 << 20});
+    config.blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
     config.runner.attempts_directory = files.path();
     config.driver_timeout = 400ms;
     config.shutdown_grace = 500ms;

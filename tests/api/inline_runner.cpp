@@ -13,15 +13,21 @@ namespace {
 
 constexpr executor_id the_executor{1};
 
-/// Map outputs by stage, partition and bucket.
-using map_outputs = std::map<stage_id, std::vector<std::vector<std::string>>>;
+/// Map outputs by stage and partition.
+using map_outputs = std::map<stage_id, std::vector<block_content>>;
 
 class local_shuffles : public shuffle_source {
 public:
   explicit local_shuffles(const map_outputs& outputs) : outputs_(outputs) {}
   void read(const shuffle_input& input, std::uint32_t bucket,
             const std::function<void(std::string_view)>& each) override {
-    for (const auto& by_bucket : outputs_.at(input.shuffle)) each(by_bucket.at(bucket));
+    for (const auto& output : outputs_.at(input.shuffle))
+      for (const auto& page : output.pages.at(bucket)) {
+        page_reader reader{page};
+        const auto content = reader.next();
+        if (!content) throw std::runtime_error(content.error().message);
+        each(*content);
+      }
   }
 
 private:

@@ -39,6 +39,7 @@ std::vector<std::string> bad_values(const setting_schema& entry) {
   case setting_type::choice: return {"", "nonsense", "ERROR "};
   case setting_type::list: return {"", "a,,b", ","};
   case setting_type::path: return {"~/secret", "a\nb"};
+  case setting_type::paths: return {"a,,b", ",", "a,~/b", "a\nb"};
   case setting_type::text: return {"a\nb"};
   }
   return {};

@@ -163,17 +163,37 @@ TEST(settings, only_variables_with_the_prefix_are_settings) {
 
 TEST(settings, relative_paths_start_where_they_are_written) {
   settings_builder builder{"/base"};
-  auto file = document("troupe: {security: {secret-file: keys/../secret}, storage: {directory: /abs}}\n");
+  auto file = document("troupe: {security: {secret-file: keys/../secret}, local: {dir: [/abs, here]}}\n");
   file.file = "sub/x.yaml";
   ASSERT_TRUE(builder.add_file(file));
   ASSERT_TRUE(builder.add_argument("troupe.run-directory=runs"));
   const auto s = builder.build();
   ASSERT_TRUE(s);
   EXPECT_EQ(s->get(keys::security_secret_file), "/base/sub/secret");
-  EXPECT_EQ(s->get(keys::storage_directory), "/abs");
+  EXPECT_EQ(s->get(keys::local_dir), (std::vector<std::string>{"/abs", "/base/sub/here"}));
   EXPECT_EQ(s->get(keys::run_directory), "/base/runs");
   EXPECT_EQ(settings{}.get(keys::run_directory), "");
   EXPECT_THAT(fault("troupe.run-directory: ~/runs"), HasSubstr("a leading ~ is not expanded"));
+  EXPECT_THAT(fault("troupe.local.dir: [/a, ~/b]"), HasSubstr("a leading ~ is not expanded"));
+  EXPECT_EQ(settings{}.get(keys::local_dir), std::vector<std::string>{});
+}
+
+TEST(settings, say_how_blocks_are_compressed) {
+  std::string text;
+  for (unsigned i = 0, seed = 1; i < 20'000; ++i)
+    text += static_cast<char>('a' + (seed = seed * 1664525 + 1013904223) % 7 % 5);
+  const auto size_with = [&](const std::string& conf) {
+    std::string page;
+    page_sealer::begin(page);
+    page += text;
+    page_sealer{compression_of(good(conf))}.seal(page);
+    return page.size();
+  };
+  EXPECT_GT(size_with("troupe.io.compression.codec: none\n"), text.size());
+  EXPECT_LT(size_with("troupe.io.compression.codec: lz4\n"), text.size());
+  EXPECT_LT(size_with("troupe.io.compression.codec: zstd\n"), size_with("troupe.io.compression.codec: lz4\n"));
+  EXPECT_LT(size_with("troupe.io.compression.codec: zstd\ntroupe.io.compression.level: 19\n"),
+            size_with("troupe.io.compression.codec: zstd\n"));
 }
 
 TEST(settings, pass_the_caf_section_on) {
@@ -205,7 +225,7 @@ TEST(settings, explain_lists_every_key_by_name_with_its_origin) {
 
 TEST(settings, written_as_a_file_give_the_same_settings) {
   auto first = good("troupe: {executor: {cores: 3, resource: {gpu: {addresses: [a, b]}}}, task.cpus: 1/3,\n"
-                    "  app.name: \"it's # not: {simple}\", storage.directory: /s}\ncaf: {x.y: \"true\"}\n");
+                    "  app.name: \"it's # not: {simple}\", local.dir: [/s, /t]}\ncaf: {x.y: \"true\"}\n");
   const auto second = good(first.to_yaml());
   const auto a = first.explain();
   const auto b = second.explain();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
 #include <troupe/tests/support/scheduler_harness.hpp>
 
 namespace troupe::testing {
@@ -155,6 +156,26 @@ TEST(report, another_incarnation_lease_or_executor_is_not_heard) {
   h.check_idle();
 }
 
+TEST(report, sizes_of_map_outputs_travel_to_their_readers) {
+  scheduler_harness h;
+  const auto e = h.add(executor_builder{}.cores(2));
+  const auto job = h.submit(map_reduce(2, 3));
+  const auto first = encode_bucket_sizes(std::vector<std::uint64_t>{5, 0, 7});
+  for (const auto& a : h.attempts(e))
+    h.deliver(
+        h.executor(e).report({fake_end{a, task_status::succeeded, map_result(12, a.partition == 0 ? first : ""), {}}}));
+  const auto* install = h.executor(e).installed(h.stage_of(job, 1));
+  ASSERT_TRUE(install);
+  ASSERT_THAT(install->inputs, SizeIs(1));
+  const auto& input = install->inputs[0];
+  EXPECT_EQ(input.buckets, 3u);
+  ASSERT_TRUE(input.sizes_of_map);
+  EXPECT_EQ((*input.sizes_of_map)[0], first);
+  EXPECT_EQ((*input.sizes_of_map)[1], "");
+  h.drain();
+  h.check_idle();
+}
+
 TEST(report, malformed_results_count_as_failures_and_the_task_runs_again) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{});
@@ -165,7 +186,7 @@ TEST(report, malformed_results_count_as_failures_and_the_task_runs_again) {
     ASSERT_THAT(h.attempts(e), SizeIs(1)) << "the task runs again";
     ASSERT_EQ(h.attempts(e)[0].attempt, a.attempt + 1);
   }
-  h.deliver(h.executor(e).report({fake_end{h.attempts(e)[0], task_status::succeeded, "\7", {}}}));
+  h.deliver(h.executor(e).report({fake_end{h.attempts(e)[0], task_status::succeeded, map_result(1, "no sizes"), {}}}));
   ASSERT_NE(h.end_of(job), nullptr);
   EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("malformed result"));
   h.check_idle();

@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/execution/function_table.hpp>
-#include <troupe/runtime/execution/result_entry.hpp>
 #include <troupe/runtime/execution/task_runner.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
 
 namespace troupe::testing_execution {
 
@@ -133,7 +133,7 @@ protected:
   }
 
   scratch_directory scratch;
-  block_store blocks{{scratch.path().string(), 1 << 20}};
+  block_store blocks{{{scratch.path().string()}, 1 << 20}};
   outcome_log log;
   std::unique_ptr<task_runner> runner;
 };

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <troupe/runtime/execution/native_plan.hpp>
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
+#include <troupe/tests/support/blocks.hpp>
 
 #include "runner_fixture.hpp"
 
@@ -51,6 +53,14 @@ std::string fails_odd(task_context& context, std::string_view, std::string_view)
 std::string large(task_context&, std::string_view, std::string_view) { return std::string(5000, 'L'); }
 std::string map_output(task_context& context, std::string_view, std::string_view) {
   context.set_map_output({"zero", "", "two"});
+  return {};
+}
+std::string many_records(task_context& context, std::string_view, std::string_view) {
+  auto& output = context.map_output();
+  for (int i = 0; i < 3 << 10; ++i) {
+    output.page(1).append(std::string(1 << 10, 'm'));
+    output.wrote(1);
+  }
   return {};
 }
 std::string map_output_of_two(task_context& context, std::string_view, std::string_view) {
@@ -295,9 +305,7 @@ TEST_F(runner_test, large_results_become_blocks) {
   EXPECT_EQ(entry->kind, result_kind::block);
   EXPECT_EQ(entry->bytes, 5000u);
   EXPECT_EQ(outcome->output_bytes, 5000u);
-  const auto block = blocks.get({{3}, 0, 0}, 0);
-  ASSERT_TRUE(block);
-  EXPECT_EQ(block->bytes, std::string(5000, 'L'));
+  EXPECT_EQ(testing::text_of(blocks.get(output_key({3}, 0, 0), 0)), std::string(5000, 'L'));
 }
 
 TEST_F(runner_test, map_outputs_stay_in_the_block_store) {
@@ -309,8 +317,37 @@ TEST_F(runner_test, map_outputs_stay_in_the_block_store) {
   const auto entry = decode_result_entry(outcome->results[0]);
   ASSERT_TRUE(entry);
   EXPECT_EQ(entry->kind, result_kind::map_output);
-  EXPECT_EQ(entry->bytes, 7u);
-  EXPECT_EQ(blocks.get({{3}, 0, 0}, 2)->bytes, "two");
+  EXPECT_EQ(entry->bytes, testing::stored(4) + testing::stored(3));
+  const auto sizes = bucket_sizes::parse(entry->buckets, 3);
+  ASSERT_TRUE(sizes);
+  EXPECT_TRUE(sizes->may_hold(0));
+  EXPECT_FALSE(sizes->may_hold(1));
+  EXPECT_EQ(testing::text_of(blocks.get(output_key({3}, 0, 0), 2)), "two");
+}
+
+TEST_F(runner_test, map_outputs_beyond_the_memory_of_their_task_are_spilled) {
+  block_store roomy{{{scratch.path().string()}, 64 << 20}};
+  const auto run_with = [&](memory_split memory, page_compression how) {
+    auto options = base_options();
+    options.blocks = &roomy;
+    options.memory = memory;
+    options.compression = how;
+    auto& r = start(options);
+    r.open_lease(grant(1));
+    r.install(native_stage<task<&many_records>>(3, 1, 3));
+    r.run(range(3, 1, 0, 1));
+    const auto batches = log.batches().size() + 1;
+    EXPECT_TRUE(log.wait_for(static_cast<std::uint32_t>(batches)));
+    EXPECT_EQ(log.batches().back()->status(0), task_status::succeeded);
+    EXPECT_TRUE(testing::text_of(roomy.get(output_key({3}, 0, 0), 1)) == std::string(3 << 20, 'm'));
+    const auto in_memory = roomy.bytes_in_memory();
+    roomy.remove(stage_id{3});
+    runner.reset();
+    return in_memory;
+  };
+  EXPECT_GT(run_with({}, {}), 3u << 20);
+  EXPECT_EQ(run_with({{}, {}}, {}), 0u) << "it went to a file, since a mebibyte is all that it had";
+  EXPECT_GT(run_with({{}, {}}, {page_codec::lz4, 1}), 0u) << "compressed it fits";
 }
 
 TEST_F(runner_test, a_map_task_hands_over_one_output_of_the_right_number_of_buckets) {

@@ -6,11 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/storage/block_store.hpp>
+#include <troupe/tests/support/blocks.hpp>
 
 namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::content_of;
+using testing::stored;
+using testing::text_of;
 
 class block_store_test : public ::testing::Test {
 protected:
@@ -25,35 +29,29 @@ protected:
     return static_cast<std::size_t>(std::distance(fs::directory_iterator{directory}, fs::directory_iterator{}));
   }
   static block_key key(std::uint64_t stage, partition_index partition, attempt_number attempt = 0) {
-    return {{stage}, partition, attempt};
+    return output_key({stage}, partition, attempt);
   }
 
   fs::path directory;
 };
 
-TEST_F(block_store_test, gives_back_each_bucket_with_its_checksum) {
-  block_store store{{directory, 1000}};
-  const auto size = store.put(key(1, 2, 3), {"first", "", "third"});
-  ASSERT_TRUE(size);
-  EXPECT_EQ(*size, 10u);
+TEST_F(block_store_test, gives_back_each_bucket) {
+  block_store store{{{directory}, 1000}};
+  const auto sizes = store.put(key(1, 2, 3), content_of({"first", "", "third"}));
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(*sizes, (std::vector{stored(5), stored(0), stored(5)}));
   const std::vector<std::string> expected{"first", "", "third"};
   for (std::uint32_t b = 0; b < 3; ++b) {
     const auto view = store.get(key(1, 2, 3), b);
     ASSERT_TRUE(view);
-    EXPECT_EQ(view->bytes, expected[b]);
-    EXPECT_EQ(view->checksum, block_checksum(expected[b]));
+    EXPECT_EQ(text_of(*view), expected[b]);
   }
   EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(block_store_test, the_checksum_is_xxh3) {
-  EXPECT_EQ(block_checksum(""), 0x2d06800538d394c2u); // published value of the empty input
-  EXPECT_NE(block_checksum("a"), block_checksum("b"));
-}
-
 TEST_F(block_store_test, what_is_not_there_is_named) {
-  block_store store{{directory, 1000}};
-  ASSERT_TRUE(store.put(key(1, 2, 3), {"one"}));
+  block_store store{{{directory}, 1000}};
+  ASSERT_TRUE(store.put(key(1, 2, 3), content_of({"one"})));
   auto missing = store.get(key(1, 2, 4), 0);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ec::not_found);
@@ -64,43 +62,42 @@ TEST_F(block_store_test, what_is_not_there_is_named) {
 }
 
 TEST_F(block_store_test, a_repeated_key_changes_nothing) {
-  block_store store{{directory, 1000}};
-  ASSERT_TRUE(store.put(key(1, 0), {"one"}));
-  const auto again = store.put(key(1, 0), {"another"});
+  block_store store{{{directory}, 1000}};
+  ASSERT_TRUE(store.put(key(1, 0), content_of({"one"})));
+  const auto again = store.put(key(1, 0), content_of({"another"}));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ec::invalid_argument);
-  EXPECT_EQ(store.get(key(1, 0), 0)->bytes, "one");
-  EXPECT_EQ(store.bytes(), 3u);
+  EXPECT_EQ(text_of(store.get(key(1, 0), 0)), "one");
+  EXPECT_EQ(store.bytes(), stored(3));
 }
 
 TEST_F(block_store_test, sets_beyond_the_limit_lie_in_one_private_file_each) {
-  block_store store{{directory, 10}};
-  ASSERT_TRUE(store.put(key(1, 0), {"12345", "67890"}));
+  block_store store{{{directory}, 2 * stored(5)}};
+  ASSERT_TRUE(store.put(key(1, 0), content_of({"12345", "67890"})));
   EXPECT_EQ(files(), 0u);
-  ASSERT_TRUE(store.put(key(1, 1), {"a", "", "bc"}));
+  ASSERT_TRUE(store.put(key(1, 1), content_of({"a", "", "bc"})));
   ASSERT_EQ(files(), 1u);
   struct stat status {};
   ASSERT_EQ(::stat(
                 fs::directory_iterator { directory } -> path().c_str(), &status),
             0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  EXPECT_EQ(store.get(key(1, 1), 0)->bytes, "a");
-  EXPECT_EQ(store.get(key(1, 1), 1)->bytes, "");
-  EXPECT_EQ(store.get(key(1, 1), 2)->bytes, "bc");
-  EXPECT_EQ(store.get(key(1, 1), 2)->checksum, block_checksum("bc"));
-  EXPECT_EQ(store.bytes(), 13u);
+  EXPECT_EQ(text_of(store.get(key(1, 1), 0)), "a");
+  EXPECT_EQ(text_of(store.get(key(1, 1), 1)), "");
+  EXPECT_EQ(text_of(store.get(key(1, 1), 2)), "bc");
+  EXPECT_EQ(store.bytes(), 2 * stored(5) + stored(1) + stored(2));
 }
 
 TEST_F(block_store_test, removal_makes_room_in_memory_and_removes_files) {
-  block_store store{{directory, 10}};
-  ASSERT_TRUE(store.put(key(1, 0), {"1234567890"}));
-  ASSERT_TRUE(store.put(key(2, 0), {"x"}));
-  ASSERT_TRUE(store.put(key(2, 1), {"y"}));
+  block_store store{{{directory}, stored(10)}};
+  ASSERT_TRUE(store.put(key(1, 0), content_of({"1234567890"})));
+  ASSERT_TRUE(store.put(key(2, 0), content_of({"x"})));
+  ASSERT_TRUE(store.put(key(2, 1), content_of({"y"})));
   EXPECT_EQ(files(), 2u);
   store.remove(stage_id{1});
   EXPECT_FALSE(store.get(key(1, 0), 0));
-  EXPECT_EQ(store.bytes(), 2u);
-  ASSERT_TRUE(store.put(key(3, 0), {"0987654321"}));
+  EXPECT_EQ(store.bytes(), 2 * stored(1));
+  ASSERT_TRUE(store.put(key(3, 0), content_of({"0987654321"})));
   EXPECT_EQ(files(), 2u) << "freed memory is used again";
   store.remove(key(2, 0));
   EXPECT_EQ(files(), 1u);
@@ -108,46 +105,46 @@ TEST_F(block_store_test, removal_makes_room_in_memory_and_removes_files) {
   store.remove(stage_id{2});
   store.remove(stage_id{2});
   EXPECT_EQ(files(), 0u);
-  EXPECT_EQ(store.held(), (std::vector<held_block>{{{3}, 0, 0, 10}}));
+  EXPECT_EQ(store.held(), (std::vector<held_block>{{{3}, 0, 0, stored(10)}}));
 }
 
 TEST_F(block_store_test, views_outlive_removal_and_the_store) {
-  auto store = std::make_unique<block_store>(block_store::options{directory, 5});
-  ASSERT_TRUE(store->put(key(1, 0), {"short"}));
-  ASSERT_TRUE(store->put(key(1, 1), {std::string(100'000, 'f')}));
+  auto store = std::make_unique<block_store>(block_store::options{{directory}, stored(5)});
+  ASSERT_TRUE(store->put(key(1, 0), content_of({"short"})));
+  ASSERT_TRUE(store->put(key(1, 1), content_of({std::string(100'000, 'f')})));
   const auto memory = store->get(key(1, 0), 0);
   const auto file = store->get(key(1, 1), 0);
   ASSERT_TRUE(memory && file);
   store->remove(stage_id{1});
   store.reset();
   EXPECT_EQ(files(), 0u);
-  EXPECT_EQ(memory->bytes, "short");
-  EXPECT_EQ(file->bytes, std::string(100'000, 'f'));
+  EXPECT_EQ(text_of(*memory), "short");
+  EXPECT_EQ(text_of(*file), std::string(100'000, 'f'));
 }
 
 TEST_F(block_store_test, its_end_removes_its_files) {
   {
-    block_store store{{directory, 0}};
-    ASSERT_TRUE(store.put(key(1, 0), {"one"}));
+    block_store store{{{directory}, 0}};
+    ASSERT_TRUE(store.put(key(1, 0), content_of({"one"})));
     EXPECT_EQ(files(), 1u);
   }
   EXPECT_EQ(files(), 0u);
 }
 
 TEST_F(block_store_test, a_file_that_cannot_be_written_is_an_error_and_leaves_nothing) {
-  block_store store{{directory / "missing", 0}};
-  const auto stored = store.put(key(1, 0), {"one"});
-  ASSERT_FALSE(stored);
-  EXPECT_EQ(stored.error().code, ec::io);
-  EXPECT_NE(stored.error().message.find("missing"), std::string::npos);
+  block_store store{{{directory / "missing"}, 0}};
+  const auto kept = store.put(key(1, 0), content_of({"one"}));
+  ASSERT_FALSE(kept);
+  EXPECT_EQ(kept.error().code, ec::io);
+  EXPECT_NE(kept.error().message.find("missing"), std::string::npos);
   EXPECT_EQ(store.bytes(), 0u);
   fs::create_directory(directory / "missing");
-  EXPECT_TRUE(store.put(key(1, 0), {"one"})) << "the key is free again";
+  EXPECT_TRUE(store.put(key(1, 0), content_of({"one"}))) << "the key is free again";
 }
 
 TEST_F(block_store_test, a_file_cut_short_by_others_is_an_error_instead_of_a_crash) {
-  block_store store{{directory, 0}};
-  ASSERT_TRUE(store.put(key(1, 0), {std::string(100'000, 'x')}));
+  block_store store{{{directory}, 0}};
+  ASSERT_TRUE(store.put(key(1, 0), content_of({std::string(100'000, 'x')})));
   fs::resize_file(
       fs::directory_iterator { directory } -> path(), 10);
   const auto view = store.get(key(1, 0), 0);
@@ -156,17 +153,17 @@ TEST_F(block_store_test, a_file_cut_short_by_others_is_an_error_instead_of_a_cra
 }
 
 TEST_F(block_store_test, many_threads_store_read_and_remove) {
-  block_store store{{directory, 4000}};
+  block_store store{{{directory}, 4000}};
   std::vector<std::thread> threads;
   for (std::uint64_t stage = 1; stage <= 4; ++stage) {
     threads.emplace_back([&, stage] {
       for (int round = 0; round < 20; ++round) {
         for (partition_index p = 0; p < 20; ++p) {
           const auto text = std::to_string(stage) + "." + std::to_string(p);
-          ASSERT_TRUE(store.put(key(stage, p), {text, std::string(100, 'x')}));
+          ASSERT_TRUE(store.put(key(stage, p), content_of({text, std::string(100, 'x')})));
           const auto view = store.get(key(stage, p), 0);
           ASSERT_TRUE(view);
-          ASSERT_EQ(view->bytes, text);
+          ASSERT_EQ(text_of(*view), text);
         }
         store.remove(stage_id{stage});
       }
@@ -176,6 +173,82 @@ TEST_F(block_store_test, many_threads_store_read_and_remove) {
   EXPECT_EQ(store.bytes(), 0u);
   EXPECT_EQ(files(), 0u);
   EXPECT_TRUE(store.held().empty());
+}
+
+/// Cached partitions of datasets; each takes the same.
+class cached_blocks : public block_store_test {
+protected:
+  static block_key part(std::uint64_t dataset, partition_index partition) {
+    return {block_kind::cached, dataset, partition, 0};
+  }
+  result<std::vector<std::uint64_t>> keep(std::uint64_t dataset, partition_index partition, storage_level level) {
+    return store.put(part(dataset, partition), content_of({text}), level);
+  }
+  bool is_kept(std::uint64_t dataset, partition_index partition) {
+    return store.get(part(dataset, partition), 0).has_value();
+  }
+
+  const std::string text = std::string(76, 't');
+  block_store store{{{directory}, 2 * stored(76)}};
+};
+
+TEST_F(cached_blocks, that_were_used_longest_ago_make_room) {
+  ASSERT_TRUE(keep(1, 0, storage_level::memory));
+  ASSERT_TRUE(keep(2, 0, storage_level::memory));
+  EXPECT_TRUE(is_kept(1, 0)) << "and is now the one that was used last";
+  ASSERT_TRUE(keep(3, 0, storage_level::memory));
+  EXPECT_TRUE(is_kept(1, 0));
+  EXPECT_FALSE(is_kept(2, 0));
+  EXPECT_EQ(store.take_evicted(), std::vector{part(2, 0)});
+  EXPECT_EQ(store.take_evicted(), std::vector<block_key>{});
+  EXPECT_EQ(store.bytes(), 2 * stored(76));
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(cached_blocks, of_one_dataset_do_not_chase_each_other) {
+  ASSERT_TRUE(keep(1, 0, storage_level::memory));
+  ASSERT_TRUE(keep(1, 1, storage_level::memory));
+  const auto third = keep(1, 2, storage_level::memory);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, ec::overloaded);
+  EXPECT_TRUE(is_kept(1, 0) && is_kept(1, 1));
+  ASSERT_TRUE(keep(1, 2, storage_level::memory_and_disk)) << "goes to a file instead";
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(cached_blocks, go_to_a_file_where_they_may_and_are_there_still) {
+  ASSERT_TRUE(keep(1, 0, storage_level::memory_and_disk));
+  ASSERT_TRUE(keep(2, 0, storage_level::disk));
+  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(store.bytes_in_memory(), stored(76));
+  ASSERT_TRUE(store.put(key(7, 0), content_of({text, text.substr(0, 50)})));
+  EXPECT_EQ(files(), 2u) << "a map output has made it go";
+  EXPECT_EQ(text_of(store.get(part(1, 0), 0)), text);
+  EXPECT_EQ(text_of(store.get(part(2, 0), 0)), text);
+  EXPECT_TRUE(store.take_evicted().empty());
+  store.remove(part(1, 0));
+  store.remove(part(2, 0));
+  EXPECT_EQ(files(), 0u);
+  EXPECT_EQ(store.held().size(), 1u) << "cached blocks are no outputs";
+}
+
+TEST_F(cached_blocks, of_memory_alone_leave_nothing_where_there_is_no_room) {
+  EXPECT_FALSE(store.put(part(1, 0), content_of({std::string(1000, 'x')}), storage_level::memory));
+  EXPECT_FALSE(is_kept(1, 0));
+  EXPECT_TRUE(keep(1, 0, storage_level::memory)) << "the key is free";
+  ASSERT_TRUE(store.put(key(7, 0), content_of({std::string(1000, 'x')}))) << "larger than all memory";
+  EXPECT_TRUE(is_kept(1, 0)) << "nobody goes for what will not fit anyway";
+}
+
+TEST_F(cached_blocks, take_memory_as_long_as_somebody_reads_them) {
+  ASSERT_TRUE(keep(1, 0, storage_level::memory));
+  auto view = store.get(part(1, 0), 0);
+  store.remove(part(1, 0));
+  EXPECT_EQ(store.bytes(), 0u);
+  EXPECT_EQ(store.bytes_in_memory(), stored(76));
+  EXPECT_EQ(text_of(*view), text);
+  *view = {};
+  EXPECT_EQ(store.bytes_in_memory(), 0u);
 }
 
 } // namespace

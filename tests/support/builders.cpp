@@ -210,6 +210,8 @@ std::shared_ptr<const job_spec> job_builder::make() const {
 
 std::string inline_result(std::string_view value) { return std::string(1, '\0') + std::string{value}; }
 std::string stored_result(std::uint64_t bytes) { return sized('\1', bytes); }
-std::string map_result(std::uint64_t bytes) { return sized('\2', bytes); }
+std::string map_result(std::uint64_t bytes, std::string_view buckets) {
+  return sized('\2', bytes) + std::string{buckets};
+}
 
 } // namespace troupe::testing

@@ -86,6 +86,6 @@ private:
 /// Result entries as executors encode them.
 std::string inline_result(std::string_view value);
 std::string stored_result(std::uint64_t bytes);
-std::string map_result(std::uint64_t bytes);
+std::string map_result(std::uint64_t bytes, std::string_view buckets = {});
 
 } // namespace troupe::testing

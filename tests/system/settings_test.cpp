@@ -267,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(masters, blocks_elsewhere, ::testing::Values("local[2]"
 TEST_P(blocks_elsewhere, are_kept_where_they_are_wanted_until_the_session_ends) {
   testing::temporary_directory folder;
   test_cluster cluster{{.master = GetParam(),
-                        .conf = {"troupe.storage.directory=" + folder.path(), "troupe.storage.memory-limit=0",
+                        .conf = {"troupe.local.dir=" + folder.path(), "troupe.memory.storage-fraction=0",
                                  "troupe.task.max-inline-result=1k"}}};
   const auto end = end_of_text_job(cluster, 5000);
   ASSERT_TRUE(end.results) << end.failure.message;
@@ -280,6 +280,22 @@ TEST_P(blocks_elsewhere, are_kept_where_they_are_wanted_until_the_session_ends) 
   EXPECT_THAT(files_below(folder.path()), IsEmpty());
 }
 
+TEST_P(blocks_elsewhere, are_dealt_to_all_directories) {
+  testing::temporary_directory folder;
+  const auto first = folder.path() + "/first";
+  const auto second = folder.path() + "/second";
+  for (const auto& path : {first, second}) std::filesystem::create_directory(path);
+  test_cluster cluster{{.master = GetParam(),
+                        .conf = {"troupe.local.dir=" + first + "," + second, "troupe.memory.storage-fraction=0",
+                                 "troupe.task.max-inline-result=1k"}}};
+  // Of three jobs on at most two executors one of these keeps two results.
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(end_of_text_job(cluster, 5000).results);
+  EXPECT_GE(bytes_of_blocks(first), 5000u);
+  EXPECT_GE(bytes_of_blocks(second), 5000u);
+  cluster.check_clean();
+  EXPECT_THAT(files_below(folder.path()), IsEmpty());
+}
+
 TEST_P(blocks_elsewhere, do_not_outlive_a_program_that_was_killed) {
   const rendezvous meeting;
   testing::temporary_directory folder;
@@ -287,8 +303,8 @@ TEST_P(blocks_elsewhere, do_not_outlive_a_program_that_was_killed) {
   meeting.open("map");
   role_process program{"waiting-client",
                        {meeting.directory(), "--master", GetParam(), "--conf",
-                        "troupe.run-directory=" + folder.path() + "/run", "--conf",
-                        "troupe.storage.directory=" + blocks, "--conf", "troupe.storage.memory-limit=0"}};
+                        "troupe.run-directory=" + folder.path() + "/run", "--conf", "troupe.local.dir=" + blocks,
+                        "--conf", "troupe.memory.storage-fraction=0"}};
   meeting.await("reduce");
   EXPECT_GT(bytes_of_blocks(blocks), 0u);
   program.kill(SIGKILL);
@@ -296,7 +312,7 @@ TEST_P(blocks_elsewhere, do_not_outlive_a_program_that_was_killed) {
   if (GetParam() != std::string_view{"local[2]"}) {
     // Executor processes live on for a while, and may be killed by their keepers: the next session removes the rest.
     ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(folder.path()).empty(); }));
-    test_cluster next{{.conf = {"troupe.storage.directory=" + blocks}}};
+    test_cluster next{{.conf = {"troupe.local.dir=" + blocks}}};
     next.check_clean();
   }
   std::vector<std::string> left;
@@ -433,8 +449,33 @@ TEST(settings_in_effect, so_many_ended_jobs_are_remembered) {
   cluster.check_clean();
 }
 
+TEST(settings_in_effect, blocks_go_to_files_where_no_part_of_the_memory_is_theirs) {
+  test_cluster cluster{{.conf = {"troupe.task.max-inline-result=1k", "troupe.memory.fraction=0"}}};
+  const auto end = end_of_text_job(cluster, 5000);
+  ASSERT_TRUE(end.results) << end.failure.message;
+  EXPECT_GE(bytes_of_blocks(cluster.app().directory()), 5000u);
+  cluster.jobs().release(end.job);
+  cluster.check_clean();
+}
+
+TEST(settings_in_effect, blocks_are_compressed_on_request) {
+  test_cluster cluster{{.conf = {"troupe.task.max-inline-result=1k", "troupe.memory.storage-fraction=0",
+                                 "troupe.io.compression.codec=zstd"}}};
+  const auto end = end_of_text_job(cluster, 50'000);
+  ASSERT_TRUE(end.results) << end.failure.message;
+  ASSERT_THAT(end.results->elsewhere, SizeIs(1));
+  const auto bytes = bytes_of_blocks(cluster.app().directory());
+  EXPECT_GT(bytes, 0u);
+  EXPECT_LT(bytes, 5000u);
+  const auto value = cluster.jobs().fetch(end.results->elsewhere[0]);
+  ASSERT_TRUE(value);
+  EXPECT_GE(value->size(), 50'000u);
+  cluster.jobs().release(end.job);
+  cluster.check_clean();
+}
+
 TEST(settings_in_effect, results_above_a_size_stay_on_their_executor_and_go_to_files_without_memory) {
-  test_cluster cluster{{.conf = {"troupe.task.max-inline-result=1k", "troupe.storage.memory-limit=0"}}};
+  test_cluster cluster{{.conf = {"troupe.task.max-inline-result=1k", "troupe.memory.storage-fraction=0"}}};
   const auto small = end_of_text_job(cluster, 500);
   ASSERT_TRUE(small.results) << small.failure.message;
   EXPECT_THAT(small.results->elsewhere, IsEmpty());

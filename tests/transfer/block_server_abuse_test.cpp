@@ -38,9 +38,9 @@ TEST_F(transfer_test, bad_lengths_get_one_failure_frame_and_the_end) {
 
 TEST_F(transfer_test, nothing_is_served_before_the_handshake) {
   serve();
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"x"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"x"})));
   auto s = raw_socket::connect(server->port());
-  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
   EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::malformed);
   EXPECT_TRUE(s.ended());
 }
@@ -93,21 +93,21 @@ TEST_F(transfer_test, connections_are_bounded) {
 TEST_F(transfer_test, readers_that_take_nothing_cost_no_memory_and_stop_nobody) {
   serve();
   constexpr std::size_t size = 64 << 20;
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {std::string(size, 'b')})); // beyond the limit: in a file
-  ASSERT_TRUE(store->put({{1}, 1, 0}, {"small"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(size, 'b')}))); // beyond the limit: in a file
+  ASSERT_TRUE(store->put(key(1, 1, 0), content_of({"small"})));
   auto c = client();
-  ASSERT_TRUE(c.fetch(endpoint(), {{1}, 1, 0}, 0));
+  ASSERT_TRUE(c.fetch(endpoint(), key(1, 1, 0), 0));
   const auto before = anonymous_memory();
   std::vector<raw_socket> stuck;
   for (int i = 0; i < 8; ++i) {
     stuck.push_back(authenticated());
-    stuck.back().send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+    stuck.back().send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
     EXPECT_TRUE(protocol::read_data(stuck.back().receive_frame())) << "it has begun to send";
   }
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(c.fetch(endpoint(), {{1}, 1, 0}, 0));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(c.fetch(endpoint(), key(1, 1, 0), 0));
   EXPECT_LT(anonymous_memory(), before + size / 2);
   // One that wakes up gets the rest.
-  EXPECT_EQ(block_checksum(stuck[3].receive(size)), block_checksum(std::string(size, 'b')));
+  EXPECT_TRUE(stuck[3].receive(testing::stored(size)) == page_of(std::string(size, 'b')));
 }
 
 TEST_F(transfer_test, a_reader_that_takes_nothing_for_too_long_is_dropped) {
@@ -115,9 +115,9 @@ TEST_F(transfer_test, a_reader_that_takes_nothing_for_too_long_is_dropped) {
   o.send_timeout = std::chrono::milliseconds{20};
   serve(o);
   constexpr std::size_t size = 64 << 20;
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {std::string(size, 'b')}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(size, 'b')})));
   auto s = authenticated();
-  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
   ASSERT_TRUE(protocol::read_data(s.receive_frame()));
   // The server closes once its buffers are full and nothing has moved; only then is the rest read here.
   store->remove(stage_id{1});
@@ -136,9 +136,9 @@ TEST_F(transfer_test, a_reader_that_takes_nothing_for_too_long_is_dropped) {
 
 TEST_F(transfer_test, a_server_can_end_while_it_sends) {
   serve();
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {std::string(32 << 20, 'b')}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(32 << 20, 'b')})));
   auto s = authenticated();
-  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
   ASSERT_TRUE(protocol::read_data(s.receive_frame()));
   server.reset();
   EXPECT_TRUE(s.ended());
@@ -146,7 +146,7 @@ TEST_F(transfer_test, a_server_can_end_while_it_sends) {
 
 TEST_F(transfer_test, garbage_is_counted_and_survived) {
   serve();
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"still here"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"still here"})));
   std::mt19937_64 random{4711};
   const auto hello = protocol::encode(protocol::hello{protocol::version, cluster, std::string(nonce_size, 'n')});
   const auto before = anonymous_memory();
@@ -181,7 +181,7 @@ TEST_F(transfer_test, garbage_is_counted_and_survived) {
   EXPECT_EQ(server->rejected(), static_cast<std::uint64_t>(rounds));
   EXPECT_LT(anonymous_memory(), before + (16 << 20));
   auto c = client();
-  EXPECT_EQ(c.fetch(endpoint(), {{1}, 0, 0}, 0)->bytes, "still here");
+  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 0)), "still here");
 }
 
 } // namespace

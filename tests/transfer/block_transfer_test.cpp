@@ -1,4 +1,8 @@
+#include <fstream>
+
 #include "transfer_fixture.hpp"
+
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
 
 namespace troupe::testing_transfer {
 namespace {
@@ -19,36 +23,35 @@ std::size_t open_descriptors() {
 TEST_F(transfer_test, blocks_travel_whole_from_memory_and_from_files) {
   serve();
   const auto large = pattern(9'000'001, 7);
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"small", "", large}));
-  ASSERT_TRUE(store->put({{1}, 1, 2}, {"in memory"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"small", "", large})));
+  ASSERT_TRUE(store->put(key(1, 1, 2), content_of({"in memory"})));
   auto c = client();
-  EXPECT_EQ(c.fetch(endpoint(), {{1}, 1, 2}, 0)->bytes, "in memory");
-  EXPECT_EQ(c.fetch(endpoint(), {{1}, 0, 0}, 0)->bytes, "small");
-  EXPECT_EQ(c.fetch(endpoint(), {{1}, 0, 0}, 1)->bytes, "");
-  const auto view = c.fetch(endpoint(), {{1}, 0, 0}, 2);
+  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 1, 2), 0)), "in memory");
+  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 0)), "small");
+  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 1)), "");
+  const auto view = c.fetch(endpoint(), key(1, 0, 0), 2);
   ASSERT_TRUE(view) << view.error().message;
-  EXPECT_TRUE(view->bytes == large);
-  EXPECT_EQ(view->checksum, block_checksum(large));
+  EXPECT_TRUE(text_of(*view) == large);
   EXPECT_EQ(server->rejected(), 0u);
 }
 
 TEST_F(transfer_test, a_missing_block_is_not_found_and_the_connection_goes_on) {
   serve();
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"there"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"there"})));
   auto c = client();
-  const auto missing = c.fetch(endpoint(), {{1}, 5, 0}, 0);
+  const auto missing = c.fetch(endpoint(), key(1, 5, 0), 0);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ec::not_found);
   EXPECT_NE(missing.error().message.find("partition 5"), std::string::npos);
   EXPECT_NE(missing.error().message.find("executor 9"), std::string::npos);
-  EXPECT_TRUE(c.fetch(endpoint(), {{1}, 0, 0}, 0));
+  EXPECT_TRUE(c.fetch(endpoint(), key(1, 0, 0), 0));
 }
 
 TEST_F(transfer_test, a_peer_without_the_secret_is_refused_by_either_side) {
   serve();
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"secret data"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"secret data"})));
   block_client stranger{client_options(), session_secret::generate(), nullptr};
-  const auto refused = stranger.fetch(endpoint(), {{1}, 0, 0}, 0);
+  const auto refused = stranger.fetch(endpoint(), key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unauthenticated);
 
@@ -57,7 +60,7 @@ TEST_F(transfer_test, a_peer_without_the_secret_is_refused_by_either_side) {
   s.send(protocol::encode(protocol::hello{protocol::version, cluster, make_nonce()}));
   EXPECT_TRUE(protocol::read_challenge(s.receive_frame()));
   s.send(protocol::encode_proof(std::string(proof_size, 'x')));
-  s.send(protocol::encode(protocol::get{{{1}, 0, 0}, 0}));
+  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
   EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::unauthenticated);
   EXPECT_TRUE(s.ended());
 }
@@ -70,7 +73,7 @@ TEST_F(transfer_test, a_client_proves_nothing_to_an_impostor) {
     received_after_challenge += peer.receive(1).size();
   }};
   auto c = client();
-  const auto refused = c.fetch(at(impostor.port()), {{1}, 0, 0}, 0);
+  const auto refused = c.fetch(at(impostor.port()), key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unauthenticated);
   EXPECT_EQ(received_after_challenge, 0u);
@@ -82,7 +85,7 @@ TEST_F(transfer_test, other_clusters_and_versions_are_refused_with_the_reason) {
   auto options = client_options();
   options.cluster_id = "another";
   block_client other{options, secret, nullptr};
-  EXPECT_EQ(other.fetch(endpoint(), {{1}, 0, 0}, 0).error().code, ec::unauthenticated);
+  EXPECT_EQ(other.fetch(endpoint(), key(1, 0, 0), 0).error().code, ec::unauthenticated);
   auto s = raw_socket::connect(server->port());
   s.send(protocol::encode(protocol::hello{protocol::version + 1, cluster, make_nonce()}));
   EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::version_mismatch);
@@ -107,11 +110,11 @@ public:
 };
 
 TEST_F(transfer_test, a_size_over_the_limit_is_refused_before_anything_is_allocated) {
-  lying_server liar{secret, [](raw_socket& peer) { peer.send(protocol::encode(protocol::data{1ull << 62, 0})); }};
+  lying_server liar{secret, [](raw_socket& peer) { peer.send(protocol::encode(protocol::data{1ull << 62})); }};
   auto options = client_options();
   options.attempts = 2;
   block_client c{options, secret, nullptr};
-  const auto refused = c.fetch(at(liar.port()), {{1}, 0, 0}, 0);
+  const auto refused = c.fetch(at(liar.port()), key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::malformed);
   EXPECT_EQ(liar.connections(), 2) << "tried again, so often and no more";
@@ -121,24 +124,69 @@ TEST_F(transfer_test, a_damaged_block_is_noticed_and_fetched_again) {
   std::atomic<int> times = 0;
   lying_server liar{secret, [&](raw_socket& peer) {
                       const bool damaged = times++ == 0;
-                      peer.send(protocol::encode(protocol::data{4, block_checksum("good")}));
-                      peer.send(damaged ? "gOod" : "good");
+                      auto page = page_of("good");
+                      peer.send(protocol::encode(protocol::data{page.size()}));
+                      if (damaged) page.back() ^= 1;
+                      peer.send(page);
                     }};
   auto c = client();
-  const auto view = c.fetch(at(liar.port()), {{1}, 0, 0}, 0);
+  const auto view = c.fetch(at(liar.port()), key(1, 0, 0), 0);
   ASSERT_TRUE(view) << view.error().message;
-  EXPECT_EQ(view->bytes, "good");
+  EXPECT_EQ(text_of(*view), "good");
   EXPECT_EQ(liar.connections(), 2);
 }
 
 TEST_F(transfer_test, a_connection_that_breaks_in_the_middle_is_tried_again) {
   std::atomic<int> times = 0;
   lying_server liar{secret, [&](raw_socket& peer) {
-                      peer.send(protocol::encode(protocol::data{4, block_checksum("good")}));
-                      peer.send(times++ == 0 ? "go" : "good");
+                      const auto page = page_of("good");
+                      peer.send(protocol::encode(protocol::data{page.size()}));
+                      peer.send(times++ == 0 ? page.substr(0, 9) : page);
                     }};
   auto c = client();
-  EXPECT_EQ(c.fetch(at(liar.port()), {{1}, 0, 0}, 0)->bytes, "good");
+  EXPECT_EQ(text_of(c.fetch(at(liar.port()), key(1, 0, 0), 0)), "good");
+}
+
+TEST_F(transfer_test, many_small_pages_arrive_in_their_order) {
+  serve();
+  bucket_writer writer{{.buckets = 2, .memory = 1, .directories = nullptr}};
+  std::string expected;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto record = std::to_string(i) + std::string(static_cast<std::size_t>(i % 50), 'r');
+    writer.page(1).append(record);
+    writer.wrote(1);
+    expected += record;
+  }
+  auto content = writer.finish();
+  EXPECT_GT(content.pages[1].size(), 100u) << "more than go out in one call";
+  ASSERT_TRUE(store->put(key(1, 0, 0), std::move(content)));
+  auto c = client();
+  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 1)), expected);
+  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 0)), "");
+}
+
+TEST_F(transfer_test, a_block_that_is_damaged_where_it_lies_is_a_lost_map_output) {
+  serve();
+  ASSERT_TRUE(store->put(key(3, 0, 0), content_of({std::string(2 * memory_limit, 'x')})));
+  const auto file = std::filesystem::directory_iterator { directory } -> path();
+  {
+    std::fstream bytes{file, std::ios::in | std::ios::out | std::ios::binary};
+    bytes.seekp(1000);
+    bytes.put('y');
+  }
+  shuffle_input input;
+  input.shuffle = {3};
+  input.endpoints = {endpoint()};
+  input.endpoint_of_map = {0};
+  input.attempt_of_map = {0};
+  auto options = client_options();
+  options.attempts = 2;
+  block_client c{options, secret, nullptr};
+  EXPECT_THROW(c.read(input, 0, [](std::string_view) { FAIL() << "nothing of it may be believed"; }), fetch_failure);
+  const auto local = std::make_shared<local_blocks>();
+  local->add({9}, store);
+  block_client near{options, secret, local};
+  EXPECT_THROW(near.read(input, 0, [](std::string_view) { FAIL() << "nothing of it may be believed"; }), fetch_failure);
 }
 
 TEST_F(transfer_test, nobody_there_is_unreachable) {
@@ -148,7 +196,7 @@ TEST_F(transfer_test, nobody_there_is_unreachable) {
   auto options = client_options();
   options.attempts = 2;
   block_client c{options, secret, nullptr};
-  const auto refused = c.fetch(gone, {{1}, 0, 0}, 0);
+  const auto refused = c.fetch(gone, key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unreachable);
 }
@@ -174,7 +222,7 @@ TEST_F(transfer_test, a_server_that_does_not_accept_ends_in_the_connect_timeout)
   options.connect_timeout = std::chrono::milliseconds{20};
   options.read_timeout = std::chrono::minutes{10};
   block_client c{options, secret, nullptr};
-  EXPECT_EQ(c.fetch(at(ntohs(where.sin_port)), {{1}, 0, 0}, 0).error().code, ec::unreachable);
+  EXPECT_EQ(c.fetch(at(ntohs(where.sin_port)), key(1, 0, 0), 0).error().code, ec::unreachable);
   for (const int each : filling) ::close(each);
   ::close(listener);
 }
@@ -185,7 +233,7 @@ TEST_F(transfer_test, a_silent_server_ends_in_the_read_timeout) {
   options.attempts = 1;
   options.read_timeout = std::chrono::milliseconds{20};
   block_client c{options, secret, nullptr};
-  EXPECT_EQ(c.fetch(at(silent.port()), {{1}, 0, 0}, 0).error().code, ec::unreachable);
+  EXPECT_EQ(c.fetch(at(silent.port()), key(1, 0, 0), 0).error().code, ec::unreachable);
 }
 
 TEST_F(transfer_test, interrupt_ends_a_fetch_that_waits) {
@@ -197,7 +245,7 @@ TEST_F(transfer_test, interrupt_ends_a_fetch_that_waits) {
   }};
   auto c = client();
   error got;
-  std::thread fetching{[&] { got = c.fetch(at(silent.port()), {{1}, 0, 0}, 0).error(); }};
+  std::thread fetching{[&] { got = c.fetch(at(silent.port()), key(1, 0, 0), 0).error(); }};
   while (!waiting) std::this_thread::yield();
   c.interrupt();
   fetching.join();
@@ -221,31 +269,32 @@ TEST_F(transfer_test, a_killed_attempt_stops_waiting_for_its_inputs) {
   env.cancelled = &cancelled;
   task_context context{env};
   context.begin(0, 0);
-  EXPECT_EQ(c.fetch(at(silent.port()), {{1}, 0, 0}, 0).error().code, ec::cancelled);
+  EXPECT_EQ(c.fetch(at(silent.port()), key(1, 0, 0), 0).error().code, ec::cancelled);
 }
 
 TEST_F(transfer_test, an_executor_of_this_process_is_read_without_a_socket) {
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"near"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"near"})));
   const auto local = std::make_shared<local_blocks>();
   local->add({4}, store);
   block_client c{client_options(), secret, local};
-  const auto view = c.fetch({{4}, 1, "", 0}, {{1}, 0, 0}, 0);
+  const auto view = c.fetch({{4}, 1, "", 0}, key(1, 0, 0), 0);
   ASSERT_TRUE(view);
-  EXPECT_EQ(view->bytes.data(), store->get({{1}, 0, 0}, 0)->bytes.data()) << "not copied";
+  EXPECT_EQ(view->parts()[0].data(), store->get(key(1, 0, 0), 0)->parts()[0].data()) << "not copied";
+  EXPECT_EQ(text_of(*view), "near");
   // Found by id even where it has a server as well: here nobody listens.
-  EXPECT_TRUE(c.fetch({{4}, 1, "127.0.0.1", 1}, {{1}, 0, 0}, 0));
+  EXPECT_TRUE(c.fetch({{4}, 1, "127.0.0.1", 1}, key(1, 0, 0), 0));
   local->remove({4});
-  EXPECT_EQ(c.fetch({{4}, 1, "", 0}, {{1}, 0, 0}, 0).error().code, ec::unreachable);
+  EXPECT_EQ(c.fetch({{4}, 1, "", 0}, key(1, 0, 0), 0).error().code, ec::unreachable);
 }
 
 TEST_F(transfer_test, a_shuffle_is_read_in_map_order_from_several_places) {
   serve();
-  const auto near = std::make_shared<block_store>(block_store::options{directory, memory_limit});
+  const auto near = std::make_shared<block_store>(block_store::options{{directory}, memory_limit});
   const auto local = std::make_shared<local_blocks>();
   local->add({4}, near);
-  ASSERT_TRUE(store->put({{3}, 0, 1}, {"a0", "a1"}));
-  ASSERT_TRUE(near->put({{3}, 1, 0}, {"b0", "b1"}));
-  ASSERT_TRUE(store->put({{3}, 2, 0}, {"c0", "c1"}));
+  ASSERT_TRUE(store->put(key(3, 0, 1), content_of({"a0", "a1"})));
+  ASSERT_TRUE(near->put(key(3, 1, 0), content_of({"b0", "b1"})));
+  ASSERT_TRUE(store->put(key(3, 2, 0), content_of({"c0", "c1"})));
   block_client c{client_options(), secret, local};
   shuffle_input input;
   input.shuffle = {3};
@@ -255,6 +304,16 @@ TEST_F(transfer_test, a_shuffle_is_read_in_map_order_from_several_places) {
   std::string all;
   c.read(input, 1, [&](std::string_view bytes) { all += bytes; });
   EXPECT_EQ(all, "a1b1c1");
+
+  // Who is known to hold nothing is not even asked.
+  auto known = input;
+  known.buckets = 2;
+  packed_column sizes;
+  for (const auto& of : {std::vector<std::uint64_t>{1, 0}, {0, 1}, {0, 0}}) sizes.push_back(encode_bucket_sizes(of));
+  known.sizes_of_map = std::make_shared<const packed_column>(sizes);
+  all.clear();
+  c.read(known, 1, [&](std::string_view bytes) { all += bytes; });
+  EXPECT_EQ(all, "b1");
 
   near->remove(stage_id{3});
   try {
@@ -274,15 +333,15 @@ TEST_F(transfer_test, connections_are_kept_and_a_closed_one_is_replaced_unnotice
   block_server::options o;
   o.max_connections = 1;
   serve(o);
-  ASSERT_TRUE(store->put({{1}, 0, 0}, {"x"}));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"x"})));
   auto options = client_options();
   options.attempts = 1;
   block_client a{options, secret, nullptr};
   block_client b{options, secret, nullptr};
   for (int i = 0; i < 20; ++i) {
     // Each has to make room for the other: its kept connection is closed.
-    ASSERT_TRUE(a.fetch(endpoint(), {{1}, 0, 0}, 0));
-    ASSERT_TRUE(b.fetch(endpoint(), {{1}, 0, 0}, 0));
+    ASSERT_TRUE(a.fetch(endpoint(), key(1, 0, 0), 0));
+    ASSERT_TRUE(b.fetch(endpoint(), key(1, 0, 0), 0));
   }
   EXPECT_EQ(server->rejected(), 0u);
 }
@@ -293,7 +352,7 @@ TEST_F(transfer_test, many_readers_at_once_and_no_descriptor_left) {
   std::vector<std::string> contents;
   for (partition_index p = 0; p < 40; ++p) {
     contents.push_back(pattern(100'000 + p, p));
-    ASSERT_TRUE(store->put({{1}, p, 0}, {contents[p]}));
+    ASSERT_TRUE(store->put(key(1, p, 0), content_of({contents[p]})));
   }
   {
     auto c = client();
@@ -303,8 +362,8 @@ TEST_F(transfer_test, many_readers_at_once_and_no_descriptor_left) {
       readers.emplace_back([&, t] {
         for (unsigned i = 0; i < 40; ++i) {
           const auto p = (i * 7 + t) % 40;
-          const auto view = c.fetch(endpoint(), {{1}, p, 0}, 0);
-          good += view && view->bytes == contents[p] ? 1 : 0;
+          const auto view = c.fetch(endpoint(), key(1, p, 0), 0);
+          good += view && text_of(*view) == contents[p] ? 1 : 0;
         }
       });
     }

@@ -18,11 +18,21 @@
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_protocol.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
+#include <troupe/tests/support/blocks.hpp>
 
 namespace troupe::testing_transfer {
 
 inline constexpr int deadline_ms = 30'000;
 inline const std::string cluster = "test-cluster";
+
+using testing::content_of;
+using testing::text_of;
+
+inline block_key key(std::uint64_t stage, partition_index partition, attempt_number attempt) {
+  return output_key({stage}, partition, attempt);
+}
+/// The text as one page.
+inline std::string page_of(const std::string& text) { return content_of({text}).pages[0][0]; }
 
 /// A blocking socket with deadlines; for tests only what the protocol's own code does not do.
 class raw_socket {
@@ -133,7 +143,7 @@ protected:
     std::string name = (std::filesystem::temp_directory_path() / "troupe-transfer-XXXXXX").string();
     if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");
     directory = name;
-    store = std::make_shared<block_store>(block_store::options{directory, memory_limit});
+    store = std::make_shared<block_store>(block_store::options{{directory}, memory_limit});
   }
   ~transfer_test() override {
     server.reset();

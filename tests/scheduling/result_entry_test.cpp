@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <troupe/runtime/execution/result_entry.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
 
 namespace troupe {
 namespace {
@@ -22,12 +22,20 @@ TEST(result_entry, what_is_appended_decodes_to_the_same) {
     EXPECT_EQ(entry->kind, kind);
     EXPECT_EQ(entry->bytes, 0x0102030405060708u);
     EXPECT_EQ(bytes[1], 0x08) << "sizes are little-endian";
+    EXPECT_EQ(entry->buckets, "");
   }
+  bytes.clear();
+  append_block_entry(bytes, result_kind::map_output, 9, "sizes");
+  entry = decode_result_entry(bytes);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->bytes, 9u);
+  EXPECT_EQ(entry->buckets, "sizes");
 }
 
 TEST(result_entry, anything_else_is_malformed) {
-  for (const std::string_view bad : {std::string_view{}, std::string_view{"\3"}, std::string_view{"\1"},
-                                     std::string_view{"\1abcdefg"}, std::string_view{"\2abcdefghi"}}) {
+  for (const std::string_view bad :
+       {std::string_view{}, std::string_view{"\3"}, std::string_view{"\1"}, std::string_view{"\1abcdefg"},
+        std::string_view{"\1abcdefghi"}, std::string_view{"\2abcdefg"}}) {
     const auto entry = decode_result_entry(bad);
     ASSERT_FALSE(entry) << bad;
     EXPECT_EQ(entry.error().code, ec::malformed);

@@ -1,4 +1,4 @@
-#include <troupe/runtime/execution/result_entry.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
 
 namespace troupe {
 
@@ -7,9 +7,10 @@ void append_inline_entry(std::string& to, std::string_view value) {
   to.append(value);
 }
 
-void append_block_entry(std::string& to, result_kind kind, std::uint64_t bytes) {
+void append_block_entry(std::string& to, result_kind kind, std::uint64_t bytes, std::string_view buckets) {
   to.push_back(static_cast<char>(kind));
   for (int shift = 0; shift < 64; shift += 8) to.push_back(static_cast<char>(bytes >> shift));
+  to.append(buckets);
 }
 
 result<result_entry> decode_result_entry(std::string_view entry) {
@@ -17,15 +18,16 @@ result<result_entry> decode_result_entry(std::string_view entry) {
   const auto kind = static_cast<std::uint8_t>(entry.front());
   entry.remove_prefix(1);
   switch (static_cast<result_kind>(kind)) {
-  case result_kind::inline_value: return result_entry{result_kind::inline_value, entry, entry.size()};
+  case result_kind::inline_value: return result_entry{result_kind::inline_value, entry, entry.size(), {}};
   case result_kind::block:
   case result_kind::map_output: {
-    if (entry.size() != 8)
+    const bool is_map_output = static_cast<result_kind>(kind) == result_kind::map_output;
+    if (entry.size() < 8 || (entry.size() > 8 && !is_map_output))
       return make_error(ec::malformed,
                         "result entry: a size of " + std::to_string(entry.size()) + " bytes where 8 are due");
     std::uint64_t bytes = 0;
     for (int i = 0; i < 8; ++i) bytes |= std::uint64_t{static_cast<unsigned char>(entry[i])} << (8 * i);
-    return result_entry{static_cast<result_kind>(kind), {}, bytes};
+    return result_entry{static_cast<result_kind>(kind), {}, bytes, entry.substr(8)};
   }
   }
   return make_error(ec::malformed, "result entry: unknown kind " + std::to_string(kind));

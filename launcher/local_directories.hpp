@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/runtime/config/settings.hpp>
+
+namespace troupe {
+
+/// Removes what sessions of this user that were killed have left in the directories of `troupe.local.dir`.
+void sweep_local_directories(const settings& s);
+
+/// Makes and holds, in each directory of `troupe.local.dir`, the private directory `<that>/troupe-<uid>/<name>` for
+/// blocks in files, after a sweep. None where that is not set: blocks are kept in the run directory. `name` is unique,
+/// such as a session's id.
+result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name);
+
+std::vector<std::string> paths_of(const std::vector<run_directory>& directories);
+
+} // namespace troupe

@@ -1,0 +1,149 @@
+#include <troupe/runtime/storage/bucket_writer.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <troupe/runtime/storage/file_io.hpp>
+
+namespace troupe {
+
+namespace {
+
+/// Content of a page: enough to compress well and to make its header and its calls cheap, and less than what the
+/// allocator asks the system for each time.
+constexpr std::size_t largest_target = (128 << 10) - 256;
+constexpr std::size_t smallest_target = 4 << 10;
+
+error spill_error(const char* what, const std::string& path, int code) {
+  return make_error(ec::io, std::string{what} + " spill file " + path + ": " + std::strerror(code));
+}
+
+} // namespace
+
+spill_file::spill_file(spill_file&& other) noexcept
+  : fd_(std::exchange(other.fd_, -1)), ends_(std::move(other.ends_)) {}
+
+spill_file& spill_file::operator=(spill_file&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(ends_, other.ends_);
+  return *this;
+}
+
+spill_file::~spill_file() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+result<spill_file> spill_file::write(block_directories& directories, const std::string& name,
+                                     const std::vector<std::vector<std::string>>& pages) {
+  spill_file made;
+  auto written = directories.make_file(name + ".spill", [&](const std::string& path) -> result<void> {
+    spill_file file;
+    file.fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file.fd_ < 0) return spill_error("cannot create", path, errno);
+    ::unlink(path.c_str());
+    std::uint64_t size = 0;
+    std::string small; // pages of many buckets are small ones
+    for (const auto& bucket : pages) {
+      for (const auto& page : bucket) {
+        small.append(page);
+        size += page.size();
+        if (small.size() < (256 << 10)) continue;
+        if (const int code = write_all(file.fd_, small); code != 0) return spill_error("cannot write", path, code);
+        small.clear();
+      }
+      file.ends_.push_back(size);
+    }
+    if (const int code = write_all(file.fd_, small); code != 0) return spill_error("cannot write", path, code);
+    made = std::move(file);
+    return {};
+  });
+  if (!written) return written.error();
+  return made;
+}
+
+std::uint64_t block_content::size(std::uint32_t bucket) const noexcept {
+  std::uint64_t total = 0;
+  for (const auto& spill : spills) total += spill.size(bucket);
+  for (const auto& page : pages[bucket]) total += page.size();
+  return total;
+}
+
+std::uint64_t block_content::size() const noexcept {
+  std::uint64_t total = 0;
+  for (std::uint32_t b = 0; b < pages.size(); ++b) total += size(b);
+  return total;
+}
+
+block_content block_content::of(std::string value, page_compression how) {
+  value.insert(0, page_header_size, '\0');
+  page_sealer{how}.seal(value);
+  block_content content;
+  content.pages.emplace_back().push_back(std::move(value));
+  return content;
+}
+
+bucket_writer::bucket_writer(options opts)
+  : opts_(std::move(opts)), sealer_(opts_.compression), buckets_(opts_.buckets) {
+  // The pages at hand alone should take no more than a quarter of the memory.
+  page_target_ =
+      std::clamp<std::uint64_t>(opts_.memory / 4 / std::max(1u, opts_.buckets), smallest_target, largest_target);
+  for (auto& b : buckets_) page_sealer::begin(b.open);
+}
+
+void bucket_writer::close_page(bucket_pages& b) {
+  used_ -= b.counted;
+  sealer_.seal(b.open);
+  if (b.open.capacity() > b.open.size() + b.open.size() / 4) b.open.shrink_to_fit();
+  used_ += b.open.size();
+  b.sealed.push_back(std::move(b.open));
+  b.open = {};
+  // One page was full: the next one probably will be, too.
+  if (b.sealed.back().size() >= page_target_ / 2) b.open.reserve(page_target_ + page_target_ / 8);
+  page_sealer::begin(b.open);
+  b.counted = 0;
+}
+
+void bucket_writer::close_pages() {
+  for (auto& b : buckets_)
+    if (page_sealer::content_size(b.open) > 0) close_page(b);
+}
+
+std::vector<std::vector<std::string>> bucket_writer::take_pages() {
+  std::vector<std::vector<std::string>> pages;
+  pages.reserve(buckets_.size());
+  for (auto& b : buckets_) pages.push_back(std::exchange(b.sealed, {}));
+  used_ = 0;
+  return pages;
+}
+
+void bucket_writer::spill() {
+  if (!opts_.directories) return;
+  close_pages();
+  auto file = spill_file::write(*opts_.directories, opts_.name, take_pages());
+  if (!file) throw std::runtime_error(file.error().message);
+  spills_.push_back(std::move(*file));
+}
+
+void bucket_writer::write_whole(std::uint32_t bucket, std::string_view bytes) {
+  if (bytes.empty()) return;
+  auto& b = buckets_[bucket];
+  b.open.reserve(page_header_size + bytes.size());
+  b.open.append(bytes);
+  used_ += page_sealer::content_size(b.open) - b.counted;
+  b.counted = page_sealer::content_size(b.open);
+  close_page(b);
+  if (used_ > opts_.memory) spill();
+}
+
+block_content bucket_writer::finish() {
+  close_pages();
+  return {take_pages(), std::move(spills_)};
+}
+
+} // namespace troupe

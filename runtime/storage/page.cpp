@@ -1,0 +1,142 @@
+#include <troupe/runtime/storage/page.hpp>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include <lz4.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+namespace troupe {
+
+namespace {
+
+constexpr unsigned codec_shift = 56;
+constexpr std::uint64_t size_mask = (std::uint64_t{1} << codec_shift) - 1;
+
+void put(char* to, std::uint64_t number) noexcept {
+  if constexpr (std::endian::native == std::endian::big) number = __builtin_bswap64(number);
+  std::memcpy(to, &number, sizeof number);
+}
+
+std::uint64_t get(const char* from) noexcept {
+  std::uint64_t number;
+  std::memcpy(&number, from, sizeof number);
+  if constexpr (std::endian::native == std::endian::big) number = __builtin_bswap64(number);
+  return number;
+}
+
+std::uint64_t checksum_of(const char* header, std::string_view stored) noexcept {
+  return XXH3_64bits_withSeed(stored.data(), stored.size(), XXH3_64bits(header, 16));
+}
+
+error damaged(const char* what) { return make_error(ec::malformed, std::string{"the block is damaged: "} + what); }
+
+/// Into `to`, from `at` on, where it fits. @returns the size, 0 where it does not fit
+std::size_t compress(page_compression how, std::string_view content, std::string& to, std::size_t at) {
+  const auto room = to.size() - at;
+  if (how.codec == page_codec::zstd) {
+    const auto n = ZSTD_compress(to.data() + at, room, content.data(), content.size(), how.level);
+    return ZSTD_isError(n) ? 0 : n;
+  }
+  constexpr std::size_t most = std::numeric_limits<int>::max();
+  if (content.size() > LZ4_MAX_INPUT_SIZE || room > most) return 0;
+  const int n =
+      LZ4_compress_default(content.data(), to.data() + at, static_cast<int>(content.size()), static_cast<int>(room));
+  return n > 0 ? static_cast<std::size_t>(n) : 0;
+}
+
+bool decompress(page_codec codec, std::string_view stored, std::string& content) {
+  if (codec == page_codec::zstd)
+    return ZSTD_decompress(content.data(), content.size(), stored.data(), stored.size()) == content.size();
+  constexpr std::size_t most = std::numeric_limits<int>::max();
+  if (stored.size() > most || content.size() > most) return false;
+  return LZ4_decompress_safe(stored.data(), content.data(), static_cast<int>(stored.size()),
+                             static_cast<int>(content.size())) == static_cast<int>(content.size());
+}
+
+} // namespace
+
+std::string_view to_string(page_codec codec) noexcept {
+  switch (codec) {
+  case page_codec::none: return "none";
+  case page_codec::lz4: return "lz4";
+  case page_codec::zstd: return "zstd";
+  }
+  return "unknown";
+}
+
+void page_sealer::seal(std::string& page) {
+  const auto raw = content_size(page);
+  auto codec = page_codec::none;
+  if (how_.codec != page_codec::none && raw >= 64) {
+    scratch_.resize(page_header_size + raw - raw / 8);
+    const auto n = compress(how_, std::string_view{page}.substr(page_header_size), scratch_, page_header_size);
+    if (n > 0) {
+      codec = how_.codec;
+      page = std::string{scratch_, 0, page_header_size + n}; // of no more memory than it needs
+    }
+  }
+  put(page.data(), raw | std::uint64_t{static_cast<std::uint8_t>(codec)} << codec_shift);
+  put(page.data() + 8, content_size(page));
+  put(page.data() + 16, checksum_of(page.data(), std::string_view{page}.substr(page_header_size)));
+}
+
+namespace {
+
+/// What the header of a page says, and what follows it.
+struct opened_page {
+  std::uint64_t raw = 0;
+  page_codec codec = page_codec::none;
+  std::string_view stored;
+};
+
+/// Takes the first page off `pages`.
+result<opened_page> open_page(std::string_view& pages) {
+  if (pages.size() < page_header_size) return damaged("a page ends within its header");
+  const auto* const header = pages.data();
+  const auto size = get(header + 8);
+  if (size > pages.size() - page_header_size) return damaged("a page is cut short");
+  const auto stored = pages.substr(page_header_size, size);
+  if (checksum_of(header, stored) != get(header + 16)) return damaged("a page does not match its checksum");
+  pages.remove_prefix(page_header_size + size);
+  return opened_page{get(header) & size_mask, static_cast<page_codec>(get(header) >> codec_shift), stored};
+}
+
+} // namespace
+
+result<std::string_view> page_reader::next() {
+  const auto page = open_page(rest_);
+  if (!page) return page.error();
+  // From here on it is what somebody has written on purpose.
+  if (page->codec == page_codec::none) {
+    if (page->raw != page->stored.size()) return damaged("a page has another size than it says");
+    return page->stored;
+  }
+  if (page->codec != page_codec::lz4 && page->codec != page_codec::zstd)
+    return damaged("a page is compressed in an unknown way");
+  scratch_.resize(page->raw);
+  if (!decompress(page->codec, page->stored, scratch_)) return damaged("a page cannot be decompressed");
+  return std::string_view{scratch_};
+}
+
+result<void> check_pages(std::string_view pages) {
+  while (!pages.empty())
+    if (const auto page = open_page(pages); !page) return page.error();
+  return {};
+}
+
+result<std::string> join_pages(std::span<const std::string_view> parts) {
+  std::string all;
+  for (const auto part : parts)
+    for (page_reader pages{part}; !pages.at_end();) {
+      const auto content = pages.next();
+      if (!content) return content.error();
+      all.append(*content);
+    }
+  return all;
+}
+
+} // namespace troupe
