@@ -4,8 +4,6 @@
 #include <charconv>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -17,6 +15,7 @@
 #include <unistd.h>
 
 #include <troupe/launcher/run_directory.hpp>
+#include <troupe/runtime/execution/kernel_file.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
 
 namespace troupe {
@@ -32,8 +31,7 @@ constexpr int looks = 10;
 bool is_attempt_below(const fs::path& process, std::string_view directory) {
   struct stat s {};
   if (stat(process.c_str(), &s) != 0 || s.st_uid != geteuid()) return false;
-  std::ifstream file{process / "environ", std::ios::binary};
-  const std::string all{std::istreambuf_iterator<char>{file}, {}};
+  const auto all = read_kernel_file((process / "environ").string());
   const auto wanted = std::string{attempt_variable} + "=" + std::string{directory} + "/";
   return std::string_view{all}.starts_with(wanted) || all.find('\0' + wanted) != all.npos;
 }

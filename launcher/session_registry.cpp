@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <tuple>
 
@@ -15,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/kernel_file.hpp>
 #include <troupe/runtime/transfer/local_address.hpp>
 
 namespace troupe {
@@ -79,8 +79,7 @@ result<session_record> read_session(const std::string& directory) {
 }
 
 std::uint64_t process_start(pid_t pid) {
-  std::ifstream file{"/proc/" + std::to_string(pid) + "/stat"};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const auto text = read_kernel_file("/proc/" + std::to_string(pid) + "/stat");
   // The name may hold blanks and brackets; the 22nd field is the 20th after its closing bracket.
   const auto end = text.rfind(')');
   if (end == text.npos) return 0;

@@ -25,7 +25,7 @@ constexpr std::uint32_t version = 1;
 constexpr std::string_view magic = "TRPF";
 
 error io_error(const char* what, const std::string& path, int code) {
-  return make_error(ec::io, std::string{what} + " block file " + path + ": " + std::strerror(code));
+  return make_error(ec::io, std::string{what} + " block file " + path + ": " + describe_errno(code));
 }
 
 template <class Number>

@@ -21,7 +21,7 @@ constexpr std::size_t largest_target = (128 << 10) - 256;
 constexpr std::size_t smallest_target = 4 << 10;
 
 error spill_error(const char* what, const std::string& path, int code) {
-  return make_error(ec::io, std::string{what} + " spill file " + path + ": " + std::strerror(code));
+  return make_error(ec::io, std::string{what} + " spill file " + path + ": " + describe_errno(code));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include <troupe/runtime/storage/file_io.hpp>
 
 #include <cerrno>
+#include <cstring>
 #include <unistd.h>
 
 namespace troupe {
@@ -13,6 +14,12 @@ int write_all(int fd, std::string_view bytes) noexcept {
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return 0;
+}
+
+std::string describe_errno(int code) {
+  std::string text = std::strerror(code);
+  if (code == ENOSPC || code == EDQUOT) text += " (make room, or name directories that have some by troupe.local.dir)";
+  return text;
 }
 
 } // namespace troupe

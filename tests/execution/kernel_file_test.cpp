@@ -24,6 +24,7 @@ TEST(kernel_file, is_read_whole_or_as_far_as_is_asked_for) {
   EXPECT_EQ(read_kernel_file(path, 5000), text.substr(0, 5000));
   EXPECT_EQ(read_kernel_file(path + "s"), "");
   EXPECT_FALSE(read_kernel_file("/proc/self/status").empty()) << "whose size is said to be 0";
+  EXPECT_EQ(read_kernel_file("/proc/self/mem"), "") << "reading fails, as of a process that has just ended";
 }
 
 TEST(kernel_file, a_number_follows_the_label_of_its_line) {
