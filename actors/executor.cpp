@@ -157,6 +157,8 @@ void executor_state::dispatch(executor_pointer self) {
     } else if (auto* b = std::get_if<effects::recall_lease>(&effect)) {
       runner->give_back(b->lease);
       unbegun = true;
+    } else if (auto* l = std::get_if<effects::forget_executor>(&effect)) {
+      if (config.runner.shuffles) config.runner.shuffles->forget(l->executor);
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {

@@ -23,6 +23,7 @@
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_limits.hpp>
 #include <troupe/launcher/session_registry.hpp>
+#include <troupe/launcher/transfer_settings.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
@@ -89,12 +90,8 @@ result<void> application::impl::make_system(bool networked) {
 }
 
 void application::impl::make_fetcher(const session_secret& secret) {
-  block_client::options fetching;
-  fetching.cluster_id = cluster_id;
-  fetching.connect_timeout = opts.effective.get(keys::transfer_connect_timeout);
-  fetching.read_timeout = opts.effective.get(keys::transfer_read_timeout);
-  fetching.attempts = static_cast<std::uint32_t>(opts.effective.get(keys::transfer_attempts));
-  fetcher = std::make_shared<block_client>(fetching, secret, local);
+  fetcher =
+      std::make_shared<block_client>(reading_options(opts.effective, cluster_id, directory->path()), secret, local);
 }
 
 void application::impl::make_jobs() {

@@ -25,6 +25,7 @@
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_guard.hpp>
 #include <troupe/launcher/session_limits.hpp>
+#include <troupe/launcher/transfer_settings.hpp>
 #include <troupe/messages/codec.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
@@ -235,6 +236,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   }
   auto secret = session_secret::load(start.secret_file);
   if (!secret) return failed(secret.error());
+  raise_file_limit(); // blocks in memory have a descriptor each
   const process_log log{s, directory->path() + "/" + run.name + ".log", run.warn_on_stderr};
   if (const auto failure = enter(start.limits); !failure.empty())
     log.loggers()("launcher")->warn("limits: {}", failure);
@@ -281,24 +283,17 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   auto attempts_directory = directory->subdirectory(attempts_prefix + run.name);
   if (!attempts_directory) return failed(attempts_directory.error());
   const auto memory = memory_split_of(s);
-  const auto blocks =
-      std::make_shared<block_store>(block_store::options{blocks_directories, memory.for_blocks(info.profile)});
+  const auto blocks = std::make_shared<block_store>(
+      block_store::options{blocks_directories, memory.for_blocks(info.profile), shared_from(s)});
   const auto shared_secret = std::make_shared<const session_secret>(*secret);
-  block_server::options serving;
-  serving.address = s.get(keys::executor_bind_address);
-  serving.cluster_id = cluster_id;
+  const auto serving = serving_options(s, cluster_id, directory->path(), info.epoch);
   auto server = block_server::start(serving, *secret, *blocks);
   if (!server) return failed(server.error());
   const auto reachable = address_to_reach(serving.address, start.driver.host, start.driver.port);
   if (!reachable) return failed(reachable.error());
   info.blocks.host = *reachable;
   info.blocks.port = (*server)->port();
-  block_client::options fetching;
-  fetching.cluster_id = cluster_id;
-  fetching.connect_timeout = s.get(keys::transfer_connect_timeout);
-  fetching.read_timeout = s.get(keys::transfer_read_timeout);
-  fetching.attempts = static_cast<std::uint32_t>(s.get(keys::transfer_attempts));
-  block_client fetcher{fetching, *secret, std::make_shared<local_blocks>()};
+  block_client fetcher{reading_options(s, cluster_id, directory->path()), *secret, std::make_shared<local_blocks>()};
 
   std::mutex mutex;
   std::optional<error> ended;

@@ -250,6 +250,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_ids(in.removed_stages, *out.mutable_removed_stages());
   write_list(in.kills, *out.mutable_kills(), at, "kills");
   write_ids(in.recalled, *out.mutable_recalled());
+  write_ids(in.gone, *out.mutable_gone());
   write_list(in.grants, *out.mutable_grants(), at, "grants");
   write_list(in.installs, *out.mutable_installs(), at, "installs");
   write_list(in.batches, *out.mutable_batches(), at, "batches");
@@ -264,6 +265,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_ids(in.removed_stages(), out.removed_stages);
   read_list(in.kills(), out.kills, at, "kills");
   read_ids(in.recalled(), out.recalled);
+  read_ids(in.gone(), out.gone);
   read_list(in.grants(), out.grants, at, "grants");
   read_list(in.installs(), out.installs, at, "installs");
   read_list(in.batches(), out.batches, at, "batches");

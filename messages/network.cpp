@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include <troupe/runtime/config/amount_text.hpp>
-#include <troupe/runtime/transfer/tcp_stream.hpp>
+#include <troupe/runtime/transfer/stream_socket.hpp>
 
 namespace troupe::detail {
 namespace {
@@ -37,7 +37,7 @@ result<std::string> knock(const std::string& host, std::uint16_t port, duration 
     return unreachable(host, port, std::string{"the host name cannot be resolved: "} + gai_strerror(failed));
   freeaddrinfo(found);
   const auto deadline = clock::now() + patience;
-  const auto stream = tcp_stream::connect(host, port, patience, stop);
+  const auto stream = stream_socket::connect(host, port, patience, stop);
   if (stream) return stream->peer();
   if (stream.error().code == ec::cancelled) return stream.error();
   if (clock::now() >= deadline) return unreachable(host, port, no_answer(patience));

@@ -54,8 +54,7 @@ CLI::App* command(CLI::App& parent, const std::string& name, const std::string& 
 void add_conf(CLI::App& app, setting_flags& flags) {
   app.add_option("--conf", flags.conf, "A setting, stronger than files and environment; may be repeated")
       ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false); // what follows the value is something else, such as the job file
 }
 
 void add_config_file(CLI::App& app, setting_flags& flags, const std::string& what, bool required) {

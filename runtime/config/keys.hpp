@@ -110,6 +110,8 @@ inline constexpr share_key speculation_quantile{"troupe.speculation.quantile"};
 inline constexpr time_key transfer_connect_timeout{"troupe.transfer.connect-timeout"};
 inline constexpr time_key transfer_read_timeout{"troupe.transfer.read-timeout"};
 inline constexpr count_key transfer_attempts{"troupe.transfer.attempts"};
+inline constexpr text_key transfer_same_host{"troupe.transfer.same-host"};
+inline constexpr memory_key reducer_max_size_in_flight{"troupe.reducer.max-size-in-flight"};
 
 inline constexpr text_key gpu_discovery{"troupe.gpu.discovery"};
 inline constexpr count_key gpu_fake{"troupe.gpu.fake"};

@@ -213,6 +213,8 @@ constexpr setting_schema entries[] = {
             0, 1),
     choice(keys::progress, "auto", "auto|bar|plain|none", client,
            "How progress is shown on standard error: auto shows bars on a terminal and plain lines elsewhere."),
+    memory(keys::reducer_max_size_in_flight, "8m", 64 << 10, executor,
+           "How many bytes of blocks the executors that one task reads from may send it ahead of what it has read."),
     time(keys::resources_discovery_timeout, "10s", ns_per_ms, executor,
          "How long a discovery script or probe may take."),
     path(
@@ -310,6 +312,10 @@ constexpr setting_schema entries[] = {
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),
+    choice(
+        keys::transfer_same_host, "auto", "auto|never", all,
+        "How blocks go to readers on the same machine: auto lends them the files over a socket in the run directory, "
+        "where that is within reach; never takes the network, as between machines."),
 };
 
 } // namespace

@@ -261,6 +261,7 @@ private:
   void unready(stage_run& stage);
   void unready(task_lane& lane);
   executor_orders& orders_for(executor_index e);
+  void tell_readers_of(executor_id lost, const std::unordered_map<stage_id, std::vector<partition_index>>& kept);
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);

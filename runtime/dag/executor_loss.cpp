@@ -65,6 +65,22 @@ void dag_scheduler::convict(stage_task task, time_point now) {
   }
 }
 
+/// Whoever may be reading these outputs is told that they do not come: a process that is frozen, or behind a cut wire,
+/// would be waited for as long as silence is allowed.
+void dag_scheduler::tell_readers_of(executor_id lost,
+                                    const std::unordered_map<stage_id, std::vector<partition_index>>& kept) {
+  std::set<executor_index> told;
+  for (const auto& [stage_number, partitions] : kept) {
+    const auto* stage = find_stage(stage_number);
+    if (!stage || !stage->spec->is_shuffle_map()) continue;
+    for (const auto reader : find_job(stage->job)->touched.all()) {
+      const auto e = pool_.find(reader);
+      if (reader == lost || e == no_executor || pool_[e].in_flight == 0 || !told.insert(e).second) continue;
+      orders_for(e).gone.push_back(lost);
+    }
+  }
+}
+
 void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
                                      time_point now, effects::list& out, const executor_exit& exit) {
   const auto e = pool_.find(id);
@@ -141,6 +157,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
       if (stage->tasks.status_of(p) == task_set::status::done && stage->tasks.executor_of(p) == e)
         lose_output(*stage, p, out);
   }
+  tell_readers_of(id, kept);
   idle_.erase(id);
   drop_claims(e);
   if (const auto at = pool_[e].orders; at != executor_record::no_orders) orders_[at].first = no_executor;

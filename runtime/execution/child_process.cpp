@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <troupe/runtime/execution/pidfd.hpp>
+#include <troupe/runtime/execution/process_limits.hpp>
 #include <troupe/runtime/execution/process_memory.hpp>
 
 namespace troupe {
@@ -56,6 +57,7 @@ struct launch {
   pid_t parent;
   const std::vector<int>* groups; ///< open member files of control groups
   std::uint64_t data_limit;
+  std::uint64_t file_limit;
 };
 
 /// The child's own code: system calls only, since it shares the memory of this multi-threaded process, which is
@@ -72,6 +74,12 @@ struct launch {
     good = good && ::getrlimit(RLIMIT_DATA, &data) == 0;
     data.rlim_cur = data.rlim_max < l.data_limit ? data.rlim_max : l.data_limit; // without a limit it is the largest
     good = good && ::setrlimit(RLIMIT_DATA, &data) == 0;
+  }
+  if (l.file_limit > 0) {
+    rlimit files{};
+    good = good && ::getrlimit(RLIMIT_NOFILE, &files) == 0;
+    files.rlim_cur = files.rlim_max < l.file_limit ? files.rlim_max : l.file_limit;
+    good = good && ::setrlimit(RLIMIT_NOFILE, &files) == 0;
   }
   good = good && ::setsid() >= 0 && ::chdir(l.directory) == 0;
   good = good && ::dup2(l.in, 0) >= 0 && ::dup2(l.out, 1) >= 0 && ::dup2(l.err, 2) >= 0;
@@ -152,7 +160,8 @@ result<child_process> child_process::start(const child_spec& spec) {
                  write_end.get(),
                  ::getpid(),
                  &groups,
-                 spec.data_limit};
+                 spec.data_limit,
+                 former_file_limit()};
   // No handler of this process may run in the child while they share memory.
   sigset_t all, before;
   sigfillset(&all);

@@ -23,6 +23,7 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   for (const auto& k : orders->kills) out.push_back(effects::kill_attempt{k});
   for (const auto lease : orders->recalled)
     if (leases_.contains(lease)) out.push_back(effects::recall_lease{lease}); // else it was refused
+  for (const auto lost : orders->gone) out.push_back(effects::forget_executor{lost});
   for (const auto& g : orders->grants) grant(g, out);
   for (const auto& s : orders->installs) install(s, out);
   for (std::size_t i = 0; i < orders->batches.size(); ++i) batch(orders, i, out);

@@ -52,6 +52,11 @@ struct recall_lease {
   lease_id lease;
   bool operator==(const recall_lease&) const = default;
 };
+/// Read nothing more from an executor that is lost.
+struct forget_executor {
+  executor_id executor;
+  bool operator==(const forget_executor&) const = default;
+};
 /// Let tasks of a gang go on.
 struct release_barrier {
   barrier_release what;
@@ -65,7 +70,7 @@ struct stop_executor {
   bool operator==(const stop_executor&) const = default;
 };
 using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
-                                   recall_lease, release_barrier, send_refusal, stop_executor>;
+                                   recall_lease, forget_executor, release_barrier, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

@@ -1,5 +1,7 @@
 #include <troupe/runtime/execution/process_limits.hpp>
 
+#include <atomic>
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +19,22 @@ std::string enter(const process_limits& limits) {
     failed += (failed.empty() ? "" : "; ") + std::string{"it cannot be bound to its cpus"};
   return failed;
 }
+
+namespace {
+
+std::atomic<std::uint64_t> former_files = 0;
+
+} // namespace
+
+void raise_file_limit() {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= now.rlim_max) return;
+  const auto former = now.rlim_cur;
+  now.rlim_cur = now.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &now) == 0) former_files = former;
+}
+
+std::uint64_t former_file_limit() { return former_files; }
 
 void limit_own_data(std::uint64_t bytes) {
   rlimit now{};

@@ -35,4 +35,10 @@ std::string enter(const process_limits& limits);
 /// not. 0: nothing happens.
 void limit_own_data(std::uint64_t bytes);
 
+/// Lets this process have as many open files as the system allows it, on its own behalf: see `former_file_limit`.
+void raise_file_limit();
+/// How many it might have before, which is what commands still may: many a program goes through all descriptors that it
+/// could have. 0: nothing was raised.
+std::uint64_t former_file_limit();
+
 } // namespace troupe

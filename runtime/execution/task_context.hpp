@@ -60,6 +60,8 @@ public:
   /// Calls `each` with the pages of `bucket` of every map output, in map partition order. Throws fetch_failure.
   virtual void read(const shuffle_input& input, std::uint32_t bucket,
                     const std::function<void(std::string_view)>& each) = 0;
+  /// Reads nothing more from an executor that is gone: whoever waits for it need not wait on. Any thread.
+  virtual void forget(executor_id executor) = 0;
 };
 
 class task_context {

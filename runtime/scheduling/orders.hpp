@@ -138,6 +138,7 @@ struct executor_orders {
   std::vector<stage_id> removed_stages; ///< forget the stage, end what runs of it, drop its outputs and results
   std::vector<kill_task> kills;
   std::vector<lease_id> recalled; ///< leases whose attempts that have not begun come back as `given_back`
+  std::vector<executor_id> gone;  ///< executors that are lost: whoever reads from them waits no longer
   std::vector<lease_grant> grants;
   std::vector<stage_install> installs;
   std::vector<task_batch> batches;
@@ -146,8 +147,8 @@ struct executor_orders {
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
-    return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && grants.empty() &&
-           installs.empty() && batches.empty() && barriers.empty() && !stop;
+    return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
+           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && !stop;
   }
 };
 

@@ -1,10 +1,11 @@
 #pragma once
 
-/// A file that holds the buckets of one block set: written once, then only read.
+/// A file that holds the buckets of one block set: written once, then only read. It lies in a directory, or nowhere but
+/// in memory (a sealed memfd); either way readers of this machine can be given a descriptor of it.
 ///
 /// Form: the pages of bucket 0, of bucket 1, …; then the index: for each bucket u64 where its pages end; then a
 /// trailer: u64 number of buckets, u64 checksum (xxh3) of the index, u32 version, four bytes `TRPF`; all little-endian.
-/// So a file can be read by who knows nothing of it but its place.
+/// So a file can be read by who knows nothing of it but a descriptor.
 
 #include <cstdint>
 #include <memory>
@@ -14,41 +15,51 @@
 #include <vector>
 
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
 
 namespace troupe {
 
-/// A file that is removed with the object. Mappings that were handed out outlive both. Any thread.
+/// Part of an open file. The file may lose its name meanwhile.
+struct file_piece {
+  std::shared_ptr<const descriptor> file;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+/// Removes its name, where it has one, with the object. Any thread.
 class block_file {
 public:
+  /// Reads the index of a file that somebody else has written, and holds it by its descriptor. Errors: io, malformed
+  /// where it is not of this form.
+  static result<std::unique_ptr<block_file>> adopt(descriptor file);
   ~block_file();
   block_file(const block_file&) = delete;
   block_file& operator=(const block_file&) = delete;
 
-  struct mapping {
-    std::shared_ptr<const void> owner;
-    std::string_view bytes;
-  };
-  /// The pages of one bucket. Readers at the same time share one mapping of the whole file; without readers there is
-  /// none, so that the number of files is not bounded by the number of mappings that a process may have. Error io where
-  /// the file is no longer what was written. @pre bucket < buckets()
-  result<mapping> map(std::uint32_t bucket) const;
+  /// The pages of one bucket, to be read only. Readers at the same time share one descriptor; without readers a file
+  /// with a name has none, so that the number of files is not bounded by the number of descriptors that a process may
+  /// have. Error io where the file is no longer what was written. @pre bucket < buckets()
+  result<file_piece> open(std::uint32_t bucket) const;
 
   std::uint32_t buckets() const noexcept { return static_cast<std::uint32_t>(ends_.size()); }
   /// Bytes of pages: of all buckets, and of one.
   std::uint64_t size() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
-  std::uint64_t size(std::uint32_t bucket) const noexcept { return end_of(bucket) - begin_of(bucket); }
-  const std::string& path() const noexcept { return path_; }
+  std::uint64_t size(std::uint32_t bucket) const noexcept { return ends_[bucket] - begin_of(bucket); }
+  /// True where it has no name and takes memory instead of disk.
+  bool in_memory() const noexcept { return in_memory_; }
 
 private:
   friend class block_file_writer;
   block_file(std::string path, std::vector<std::uint64_t> ends) : path_(std::move(path)), ends_(std::move(ends)) {}
   std::uint64_t begin_of(std::uint32_t bucket) const noexcept { return bucket == 0 ? 0 : ends_[bucket - 1]; }
-  std::uint64_t end_of(std::uint32_t bucket) const noexcept { return ends_[bucket]; }
+  result<std::shared_ptr<const descriptor>> descriptor_of_all() const;
 
-  const std::string path_;
+  const std::string path_; ///< "": it is held by its descriptor
   const std::vector<std::uint64_t> ends_;
+  bool in_memory_ = false;
+  std::shared_ptr<const descriptor> held_;
   mutable std::mutex mutex_;
-  mutable std::weak_ptr<const void> mapped_;
+  mutable std::weak_ptr<const descriptor> opened_;
 };
 
 /// Writes one block file. Removes it unless it was finished. One thread. Every error is io, says what the system said,
@@ -57,7 +68,9 @@ class block_file_writer {
 public:
   /// A new file of mode 0600.
   static result<block_file_writer> create(std::string path);
-  block_file_writer(block_file_writer&& other) noexcept;
+  /// One that lies in memory alone; `name` is for those who look at the process.
+  static result<block_file_writer> create_in_memory(const std::string& name);
+  block_file_writer(block_file_writer&& other) noexcept = default;
   block_file_writer& operator=(block_file_writer&&) = delete;
   ~block_file_writer();
 
@@ -69,15 +82,17 @@ public:
   result<std::unique_ptr<block_file>> finish();
 
 private:
-  block_file_writer(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  block_file_writer(std::string path, bool in_memory, descriptor file)
+    : path_(std::move(path)), in_memory_(in_memory), file_(std::move(file)) {}
   result<void> flush();
   error failed(int code) const;
 
-  std::string path_;
-  int fd_ = -1;
+  std::string path_; ///< where it lies in memory: what it is called
+  bool in_memory_ = false;
+  descriptor file_;
   std::uint64_t written_ = 0;
   std::vector<std::uint64_t> ends_;
-  std::string buffer_; ///< small pieces on their way
+  std::string buffer_; ///< small pages on their way
 };
 
 } // namespace troupe

@@ -10,6 +10,42 @@ namespace {
 /// to each than for what they hold.
 constexpr std::uint64_t small_page = 4 << 10;
 
+/// Appends what belongs to one bucket.
+using bucket_source = std::function<result<void>(block_file_writer& to, std::uint32_t bucket)>;
+
+result<std::unique_ptr<block_file>> write_all_of(result<block_file_writer> writer, std::uint32_t buckets,
+                                                 const bucket_source& source) {
+  if (!writer) return writer.error();
+  for (std::uint32_t b = 0; b < buckets; ++b) {
+    if (auto moved = source(*writer, b); !moved) return moved.error();
+    writer->end_bucket();
+  }
+  return writer->finish();
+}
+
+result<block_set::pointer> write_file(block_directories& directories, const std::string& name, std::uint32_t buckets,
+                                      const bucket_source& source) {
+  block_set::pointer set;
+  auto made = directories.make_file(name, [&](const std::string& path) -> result<void> {
+    auto file = write_all_of(block_file_writer::create(path), buckets, source);
+    if (!file) return file.error();
+    set = std::make_shared<const block_set>(std::move(*file));
+    return {};
+  });
+  if (!made) return made.error();
+  return set;
+}
+
+bucket_source buckets_of(const block_content& content) {
+  return [&content](block_file_writer& to, std::uint32_t bucket) -> result<void> {
+    for (const auto& spill : content.spills)
+      if (auto moved = to.append(spill.fd(), spill.begin_of(bucket), spill.size(bucket)); !moved) return moved;
+    for (const auto& page : content.pages[bucket])
+      if (auto moved = to.append(page); !moved) return moved;
+    return {};
+  };
+}
+
 } // namespace
 
 block_set::block_set(block_content content, memory_budget::share memory)
@@ -36,46 +72,30 @@ block_set::block_set(block_content content, memory_budget::share memory)
   }
 }
 
-result<std::shared_ptr<const block_set>> block_set::write(block_directories& directories, const std::string& name,
-                                                          const block_content& content) {
-  std::shared_ptr<const block_set> set;
-  auto made = directories.make_file(name, [&](const std::string& path) -> result<void> {
-    auto writer = block_file_writer::create(path);
-    if (!writer) return writer.error();
-    for (std::uint32_t b = 0; b < content.pages.size(); ++b) {
-      for (const auto& spill : content.spills)
-        if (auto moved = writer->append(spill.fd(), spill.begin_of(b), spill.size(b)); !moved) return moved;
-      for (const auto& page : content.pages[b])
-        if (auto moved = writer->append(page); !moved) return moved;
-      writer->end_bucket();
-    }
-    auto file = writer->finish();
-    if (!file) return file.error();
-    set = std::shared_ptr<const block_set>{new block_set{std::move(*file)}};
-    return {};
-  });
-  if (!made) return made.error();
-  return set;
+result<block_set::pointer> block_set::make_shared_memory(const block_content& content, const std::string& name,
+                                                         memory_budget::share memory) {
+  auto file = write_all_of(block_file_writer::create_in_memory(name), static_cast<std::uint32_t>(content.pages.size()),
+                           buckets_of(content));
+  if (!file) return file.error();
+  return std::make_shared<const block_set>(std::move(*file), std::move(memory));
 }
 
-result<std::shared_ptr<const block_set>> block_set::copy_to_file(block_directories& directories,
-                                                                 const std::string& name) const {
-  std::shared_ptr<const block_set> set;
-  auto made = directories.make_file(name, [&](const std::string& path) -> result<void> {
-    auto writer = block_file_writer::create(path);
-    if (!writer) return writer.error();
-    for (std::uint32_t b = 0; b < buckets(); ++b) {
-      for (const auto part : parts_of(b))
-        if (auto moved = writer->append(part); !moved) return moved;
-      writer->end_bucket();
+result<block_set::pointer> block_set::write(block_directories& directories, const std::string& name,
+                                            const block_content& content) {
+  return write_file(directories, name, static_cast<std::uint32_t>(content.pages.size()), buckets_of(content));
+}
+
+result<block_set::pointer> block_set::copy_to_file(block_directories& directories, const std::string& name) const {
+  return write_file(directories, name, buckets(), [this](block_file_writer& to, std::uint32_t bucket) -> result<void> {
+    if (file_) {
+      const auto piece = file_->open(bucket);
+      if (!piece) return piece.error();
+      return piece->size == 0 ? result<void>{} : to.append(piece->file->get(), piece->offset, piece->size);
     }
-    auto file = writer->finish();
-    if (!file) return file.error();
-    set = std::shared_ptr<const block_set>{new block_set{std::move(*file)}};
+    for (const auto part : parts_of(bucket))
+      if (auto moved = to.append(part); !moved) return moved;
     return {};
   });
-  if (!made) return made.error();
-  return set;
 }
 
 std::span<const std::string_view> block_set::parts_of(std::uint32_t bucket) const noexcept {
@@ -94,11 +114,17 @@ std::vector<std::uint64_t> block_set::sizes() const {
   return all;
 }
 
-result<block_view> block_set::view(std::uint32_t bucket, const std::shared_ptr<const block_set>& self) const {
-  if (!file_) return block_view{self, {}, parts_of(bucket)};
-  auto mapped = file_->map(bucket);
-  if (!mapped) return mapped.error();
-  return block_view{std::move(mapped->owner), mapped->bytes, {}};
+result<block_view> block_set::view(std::uint32_t bucket, const pointer& self) const {
+  if (!file_) {
+    block_view view{self, parts_of(bucket), {}};
+    for (const auto part : view.parts) view.size += part.size();
+    return view;
+  }
+  auto piece = file_->open(bucket);
+  if (!piece) return piece.error();
+  const auto size = piece->size;
+  // A name may go while somebody reads; what was taken of a budget may not.
+  return block_view{file_->in_memory() ? self : nullptr, {}, std::move(*piece), size};
 }
 
 } // namespace troupe

@@ -1,8 +1,9 @@
 #pragma once
 
-/// One block set as it is stored: in memory or in a file. Immutable; any thread.
+/// One block set as it is stored: as pages in memory or as a block file. Immutable; any thread.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,27 +19,34 @@ namespace troupe {
 
 class block_set {
 public:
+  using pointer = std::shared_ptr<const block_set>;
+
   /// In memory that was taken for it. @pre nothing of it was spilled
   block_set(block_content content, memory_budget::share memory);
+  /// The same as a file that lies in memory, so that other processes of this machine can have a descriptor of it. Error
+  /// io, where the system gives none; `content` is as it was then.
+  static result<pointer> make_shared_memory(const block_content& content, const std::string& name,
+                                            memory_budget::share memory);
   /// Written to a file in one of the directories.
-  static result<std::shared_ptr<const block_set>> write(block_directories& directories, const std::string& name,
-                                                        const block_content& content);
+  static result<pointer> write(block_directories& directories, const std::string& name, const block_content& content);
   /// The same set in a file.
-  result<std::shared_ptr<const block_set>> copy_to_file(block_directories& directories, const std::string& name) const;
+  result<pointer> copy_to_file(block_directories& directories, const std::string& name) const;
+  /// Around a file that is there.
+  explicit block_set(std::unique_ptr<block_file> file, memory_budget::share memory = {})
+    : size_(file->size()), file_(std::move(file)), memory_(std::move(memory)) {}
 
   std::uint64_t size() const noexcept { return size_; }
   std::uint32_t buckets() const noexcept { return file_ ? file_->buckets() : static_cast<std::uint32_t>(ends_.size()); }
-  bool in_memory() const noexcept { return !file_; }
+  bool in_memory() const noexcept { return !file_ || file_->in_memory(); }
   std::vector<std::uint64_t> sizes() const;
   /// One bucket; `self` is what owns this. @pre bucket < buckets()
-  result<block_view> view(std::uint32_t bucket, const std::shared_ptr<const block_set>& self) const;
+  result<block_view> view(std::uint32_t bucket, const pointer& self) const;
 
 private:
-  explicit block_set(std::unique_ptr<block_file> file) : size_(file->size()), file_(std::move(file)) {}
   std::span<const std::string_view> parts_of(std::uint32_t bucket) const noexcept;
 
   std::uint64_t size_ = 0;
-  std::unique_ptr<block_file> file_; ///< null: in memory
+  std::unique_ptr<block_file> file_; ///< null: the pages below
   memory_budget::share memory_;
   std::vector<std::string> pages_;
   std::vector<std::string_view> parts_; ///< of them, bucket after bucket

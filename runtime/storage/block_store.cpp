@@ -27,7 +27,7 @@ std::string to_string(const block_key& key) {
 }
 
 struct block_store::impl {
-  using set_pointer = std::shared_ptr<const block_set>;
+  using set_pointer = block_set::pointer;
   struct entry {
     set_pointer set; ///< null: being stored
     storage_level level = storage_level::memory_and_disk;
@@ -35,7 +35,10 @@ struct block_store::impl {
   };
   using entries = std::map<block_key, entry>;
 
-  explicit impl(options opts) : budget(opts.memory_limit), directories(std::move(opts.directories)) {}
+  explicit impl(options opts)
+    : shared_from(opts.shared_from), budget(opts.memory_limit), directories(std::move(opts.directories)) {}
+
+  const std::uint64_t shared_from;
 
   memory_budget budget;
   block_directories directories;
@@ -106,8 +109,12 @@ struct block_store::impl {
   /// What is to be kept of the content under the key.
   result<set_pointer> keep(const block_key& key, block_content content, storage_level level) {
     if (level != storage_level::disk && content.spills.empty())
-      if (auto share = make_room(key, content.size()))
-        return std::make_shared<const block_set>(std::move(content), std::move(*share));
+      if (auto share = make_room(key, content.size())) {
+        if (content.size() < shared_from)
+          return std::make_shared<const block_set>(std::move(content), std::move(*share));
+        auto shared = block_set::make_shared_memory(content, file_name(key), std::move(*share));
+        if (shared || level == storage_level::memory) return shared;
+      }
     if (level == storage_level::memory)
       return make_error(ec::overloaded, "there is no room in memory for " + to_string(key));
     return block_set::write(directories, file_name(key), content);

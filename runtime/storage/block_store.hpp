@@ -14,6 +14,7 @@
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/storage/block_directories.hpp>
+#include <troupe/runtime/storage/block_file.hpp>
 #include <troupe/runtime/storage/bucket_writer.hpp>
 
 namespace troupe {
@@ -39,20 +40,14 @@ constexpr block_key output_key(stage_id stage, partition_index partition, attemp
 /// `stage 3 partition 7 attempt 0`.
 std::string to_string(const block_key& key);
 
-/// The pages of one bucket, one after another in pieces of whole pages. The owner keeps memory or mapping alive.
+/// The pages of one bucket, one after another: in memory in pieces of whole pages, or a piece of a file.
 struct block_view {
-  std::shared_ptr<const void> owner;
-  std::string_view whole;                   ///< all of it, where it lies in one piece
-  std::span<const std::string_view> pieces; ///< else these
+  std::shared_ptr<const void> owner;       ///< keeps the memory, or the file, and what was taken of a budget for it
+  std::span<const std::string_view> parts; ///< in memory
+  file_piece piece;                        ///< else this, where it is not empty
+  std::uint64_t size = 0;                  ///< bytes of pages
 
-  std::span<const std::string_view> parts() const noexcept {
-    return pieces.empty() && !whole.empty() ? std::span{&whole, 1} : pieces;
-  }
-  std::uint64_t size() const noexcept {
-    std::uint64_t total = 0;
-    for (const auto part : parts()) total += part.size();
-    return total;
-  }
+  bool in_file() const noexcept { return piece.file != nullptr; }
 };
 
 /// Where a block may be kept.
@@ -64,9 +59,13 @@ enum class storage_level : std::uint8_t {
 
 class block_store {
 public:
+  static constexpr std::uint64_t never_shared = ~std::uint64_t{0};
   struct options {
     std::vector<std::string> directories;      ///< for files; created by the caller, mode 0700
     std::uint64_t memory_limit = 256ull << 20; ///< bytes kept in memory
+    /// Sets in memory of at least so many bytes lie in files without a name, which other processes of this machine can
+    /// be given; never: none does.
+    std::uint64_t shared_from = never_shared;
   };
   explicit block_store(options opts);
   ~block_store(); ///< removes its files

@@ -26,26 +26,13 @@ error spill_error(const char* what, const std::string& path, int code) {
 
 } // namespace
 
-spill_file::spill_file(spill_file&& other) noexcept
-  : fd_(std::exchange(other.fd_, -1)), ends_(std::move(other.ends_)) {}
-
-spill_file& spill_file::operator=(spill_file&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(ends_, other.ends_);
-  return *this;
-}
-
-spill_file::~spill_file() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 result<spill_file> spill_file::write(block_directories& directories, const std::string& name,
                                      const std::vector<std::vector<std::string>>& pages) {
   spill_file made;
   auto written = directories.make_file(name + ".spill", [&](const std::string& path) -> result<void> {
     spill_file file;
-    file.fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file.fd_ < 0) return spill_error("cannot create", path, errno);
+    file.file_ = descriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
+    if (!file.file_) return spill_error("cannot create", path, errno);
     ::unlink(path.c_str());
     std::uint64_t size = 0;
     std::string small; // pages of many buckets are small ones
@@ -54,12 +41,12 @@ result<spill_file> spill_file::write(block_directories& directories, const std::
         small.append(page);
         size += page.size();
         if (small.size() < (256 << 10)) continue;
-        if (const int code = write_all(file.fd_, small); code != 0) return spill_error("cannot write", path, code);
+        if (const int code = write_all(file.fd(), small); code != 0) return spill_error("cannot write", path, code);
         small.clear();
       }
       file.ends_.push_back(size);
     }
-    if (const int code = write_all(file.fd_, small); code != 0) return spill_error("cannot write", path, code);
+    if (const int code = write_all(file.fd(), small); code != 0) return spill_error("cannot write", path, code);
     made = std::move(file);
     return {};
   });

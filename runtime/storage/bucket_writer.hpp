@@ -11,6 +11,7 @@
 
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/storage/block_directories.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
 #include <troupe/runtime/storage/page.hpp>
 
 namespace troupe {
@@ -21,18 +22,14 @@ public:
   /// Writes the pages of all buckets. Error io.
   static result<spill_file> write(block_directories& directories, const std::string& name,
                                   const std::vector<std::vector<std::string>>& pages);
-  spill_file(spill_file&& other) noexcept;
-  spill_file& operator=(spill_file&& other) noexcept;
-  ~spill_file();
 
-  int fd() const noexcept { return fd_; }
+  int fd() const noexcept { return file_.get(); }
   std::uint64_t begin_of(std::uint32_t bucket) const noexcept { return bucket == 0 ? 0 : ends_[bucket - 1]; }
   std::uint64_t size(std::uint32_t bucket) const noexcept { return ends_[bucket] - begin_of(bucket); }
   std::uint64_t size() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
 
 private:
-  spill_file() = default;
-  int fd_ = -1;
+  descriptor file_;
   std::vector<std::uint64_t> ends_;
 };
 

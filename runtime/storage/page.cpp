@@ -48,6 +48,13 @@ std::size_t compress(page_compression how, std::string_view content, std::string
   return n > 0 ? static_cast<std::size_t>(n) : 0;
 }
 
+/// Whether so much content can come of what is stored: nobody is made to take memory for what is not there.
+bool may_be_of(page_codec codec, std::string_view stored, std::uint64_t content) {
+  constexpr std::uint64_t most_of_lz4 = 255;
+  if (codec == page_codec::lz4) return content / most_of_lz4 <= stored.size();
+  return ZSTD_getFrameContentSize(stored.data(), stored.size()) == content;
+}
+
 bool decompress(page_codec codec, std::string_view stored, std::string& content) {
   if (codec == page_codec::zstd)
     return ZSTD_decompress(content.data(), content.size(), stored.data(), stored.size()) == content.size();
@@ -117,26 +124,16 @@ result<std::string_view> page_reader::next() {
   }
   if (page->codec != page_codec::lz4 && page->codec != page_codec::zstd)
     return damaged("a page is compressed in an unknown way");
+  if (!may_be_of(page->codec, page->stored, page->raw)) return damaged("a page has another size than it says");
   scratch_.resize(page->raw);
   if (!decompress(page->codec, page->stored, scratch_)) return damaged("a page cannot be decompressed");
   return std::string_view{scratch_};
 }
 
-result<void> check_pages(std::string_view pages) {
-  while (!pages.empty())
-    if (const auto page = open_page(pages); !page) return page.error();
-  return {};
-}
-
-result<std::string> join_pages(std::span<const std::string_view> parts) {
-  std::string all;
-  for (const auto part : parts)
-    for (page_reader pages{part}; !pages.at_end();) {
-      const auto content = pages.next();
-      if (!content) return content.error();
-      all.append(*content);
-    }
-  return all;
+std::optional<std::uint64_t> page_size(std::string_view header) noexcept {
+  const auto stored = get(header.data() + 8);
+  if (stored > std::numeric_limits<std::uint64_t>::max() - page_header_size) return std::nullopt;
+  return page_header_size + stored;
 }
 
 } // namespace troupe

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,6 +57,8 @@ public:
   explicit page_reader(std::string_view pages) noexcept : rest_(pages) {}
 
   bool at_end() const noexcept { return rest_.empty(); }
+  /// Goes on with other pages; keeps its memory.
+  void restart(std::string_view pages) noexcept { rest_ = pages; }
   /// The content of the next page; valid until the next call and as long as `pages`. Error malformed where the bytes
   /// are not what was written. @pre not at_end
   result<std::string_view> next();
@@ -66,10 +68,8 @@ private:
   std::string scratch_;
 };
 
-/// Whether all pages are what was written; error malformed.
-result<void> check_pages(std::string_view pages);
-
-/// The contents of all pages, one after another. Error malformed.
-result<std::string> join_pages(std::span<const std::string_view> parts);
+/// Bytes that the page takes, header included, by what its header says; nothing where no page can be so large.
+/// @pre header.size() >= page_header_size
+std::optional<std::uint64_t> page_size(std::string_view header) noexcept;
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Fetches blocks from executors: over a block server's socket, or straight from the store of an executor in this
-/// process. Safe from any thread. A fetch on a task's thread gives up when its attempt is killed.
+/// Fetches blocks from executors: straight from the store of one in this process, out of files that one on this machine
+/// lends, else over the network. Safe from any thread. A fetch on a task's thread gives up when its attempt is killed.
 
 #include <cstdint>
 #include <map>
@@ -34,24 +34,23 @@ class block_client : public shuffle_source {
 public:
   struct options {
     std::string cluster_id;
+    std::string
+        local_directory; ///< where the block servers of this machine have their sockets; "": not to be looked for
     duration connect_timeout = std::chrono::seconds{5};
     duration read_timeout = std::chrono::seconds{30}; ///< silence on an open fetch
-    std::uint64_t max_block = 4ull << 30;             ///< larger announced sizes are malformed
-    std::uint32_t attempts = 3;                       ///< of one fetch, with a growing pause between
+    std::uint32_t attempts = 3;                       ///< to get on with a block, with a growing pause between
+    std::uint64_t max_in_flight = 8ull << 20;         ///< bytes that servers send ahead of one reader
   };
   block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local);
   ~block_client() override;
 
-  /// One bucket. Connections are kept and reused; checksums are verified. Errors: not_found where the executor does
-  /// not hold it, unauthenticated and version_mismatch where one side refuses the other, malformed, cancelled after
-  /// `interrupt` or when the attempt was killed, overloaded without memory for it, unreachable where nobody answers, io
-  /// where a connection breaks. The last two and malformed are tried again.
-  result<block_view> fetch(const block_endpoint& endpoint, const block_key& key, std::uint32_t bucket);
-  /// The content of a block set of one bucket, such as a task's result. The same errors.
-  result<std::string> fetch_value(const block_endpoint& endpoint, const block_key& key);
+  /// The content of one bucket in one string, such as a task's result. For the errors see block_reading.
+  result<std::string> fetch_value(const block_endpoint& endpoint, const block_key& key, std::uint32_t bucket = 0);
 
   /// Makes fetches, those under way and all later ones, fail within a fraction of a second.
   void interrupt() noexcept;
+  /// The same for those from an executor that is gone for good, and whose silence means nothing any more.
+  void forget(executor_id executor) override;
 
   void read(const shuffle_input& input, std::uint32_t bucket,
             const std::function<void(std::string_view)>& each) override;

@@ -51,6 +51,7 @@ public:
   }
   void expect(kind k) { good_ = number<std::uint8_t>() == static_cast<std::uint8_t>(k) && good_; }
   void require(bool condition) { good_ = good_ && condition; }
+  bool more() const noexcept { return good_ && !rest_.empty(); }
   /// True when all was there and nothing is left.
   bool done() const noexcept { return good_ && rest_.empty(); }
 
@@ -88,19 +89,37 @@ std::string encode_proof(std::string_view proof) {
   return finish_frame(std::move(frame));
 }
 
-std::string encode(const get& g) {
-  auto frame = begin_frame(kind::get);
-  put(frame, static_cast<std::uint8_t>(g.key.kind));
-  put(frame, g.key.source);
-  put(frame, g.key.partition);
-  put(frame, g.key.attempt);
-  put(frame, g.bucket);
+std::string encode(const fetch& f) {
+  auto frame = begin_frame(kind::fetch);
+  put(frame, f.credit);
+  put(frame, static_cast<std::uint8_t>(f.lend ? 1 : 0));
+  for (const auto& block : f.blocks) {
+    put(frame, static_cast<std::uint8_t>(block.key.kind));
+    put(frame, block.key.source);
+    put(frame, block.key.partition);
+    put(frame, block.key.attempt);
+    put(frame, block.bucket);
+    put(frame, block.offset);
+  }
+  return finish_frame(std::move(frame));
+}
+
+std::string encode(const grant& g) {
+  auto frame = begin_frame(kind::grant);
+  put(frame, g.credit);
   return finish_frame(std::move(frame));
 }
 
 std::string encode(const data& d) {
   auto frame = begin_frame(kind::data);
   put(frame, d.size);
+  return finish_frame(std::move(frame));
+}
+
+std::string encode(const lend& l) {
+  auto frame = begin_frame(kind::lend);
+  put(frame, l.offset);
+  put(frame, l.size);
   return finish_frame(std::move(frame));
 }
 
@@ -147,18 +166,37 @@ result<std::string> read_proof(std::string_view frame) {
   return proof;
 }
 
-result<get> read_get(std::string_view frame) {
+result<fetch> read_fetch(std::string_view frame) {
   reader in{frame};
-  in.expect(kind::get);
-  get g;
-  const auto of = in.number<std::uint8_t>();
-  in.require(of <= static_cast<std::uint8_t>(block_kind::cached));
-  g.key.kind = static_cast<block_kind>(of);
-  g.key.source = in.number<std::uint64_t>();
-  g.key.partition = in.number<partition_index>();
-  g.key.attempt = in.number<attempt_number>();
-  g.bucket = in.number<std::uint32_t>();
-  if (!in.done()) return malformed("a request for a block");
+  in.expect(kind::fetch);
+  fetch f;
+  f.credit = in.number<std::uint64_t>();
+  in.require(f.credit <= max_credit);
+  const auto lend = in.number<std::uint8_t>();
+  in.require(lend <= 1);
+  f.lend = lend == 1;
+  while (in.more() && f.blocks.size() < max_blocks) {
+    auto& block = f.blocks.emplace_back();
+    const auto of = in.number<std::uint8_t>();
+    in.require(of <= static_cast<std::uint8_t>(block_kind::cached));
+    block.key.kind = static_cast<block_kind>(of);
+    block.key.source = in.number<std::uint64_t>();
+    block.key.partition = in.number<partition_index>();
+    block.key.attempt = in.number<attempt_number>();
+    block.bucket = in.number<std::uint32_t>();
+    block.offset = in.number<std::uint64_t>();
+  }
+  if (!in.done() || f.blocks.empty()) return malformed("a request for blocks");
+  return f;
+}
+
+result<grant> read_grant(std::string_view frame) {
+  reader in{frame};
+  in.expect(kind::grant);
+  grant g;
+  g.credit = in.number<std::uint64_t>();
+  in.require(g.credit <= max_credit);
+  if (!in.done()) return malformed("a grant of credit");
   return g;
 }
 
@@ -169,6 +207,16 @@ result<data> read_data(std::string_view frame) {
   d.size = in.number<std::uint64_t>();
   if (!in.done()) return malformed("the announcement of a block");
   return d;
+}
+
+result<lend> read_lend(std::string_view frame) {
+  reader in{frame};
+  in.expect(kind::lend);
+  lend l;
+  l.offset = in.number<std::uint64_t>();
+  l.size = in.number<std::uint64_t>();
+  if (!in.done()) return malformed("the place of a block");
+  return l;
 }
 
 error read_failure(std::string_view frame) {

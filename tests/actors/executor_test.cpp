@@ -170,6 +170,7 @@ protected:
     config.secret = std::make_shared<const session_secret>(own);
     config.blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
     config.runner.attempts_directory = files.path();
+    config.runner.shuffles = &shuffles;
     config.driver_timeout = 400ms;
     config.shutdown_grace = 500ms;
     config.tick_interval = 10ms;
@@ -259,6 +260,13 @@ protected:
   driver_actor door = spawn_door(system, heard, scheduler, secret);
   executor_actor tested;
   std::atomic<std::uint64_t> admitted_as = 0;
+  /// Has no inputs, and counts what it is told to forget.
+  struct no_shuffles : shuffle_source {
+    void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
+    void forget(executor_id executor) override { forgotten = executor.value; }
+    std::atomic<std::uint64_t> forgotten = 0;
+  };
+  no_shuffles shuffles;
   std::atomic<bool> beating = true;
   std::thread pulse;
   std::mutex mutex;
@@ -276,6 +284,14 @@ TEST_F(executor, joins_beats_and_runs_what_it_is_told) {
   EXPECT_EQ(heard->reports.front()->epoch, epoch);
   EXPECT_EQ(heard->reports.front()->orders_seen, 1u);
   for (std::size_t i = 1; i < heard->beats.size(); ++i) EXPECT_LT(heard->beats[i - 1]->number, heard->beats[i]->number);
+}
+
+TEST_F(executor, waits_no_longer_for_the_blocks_of_who_is_gone) {
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 1);
+  orders.gone = {executor_id{12}};
+  order(orders);
+  EXPECT_TRUE(testing::wait_until([&] { return shuffles.forgotten == 12; }));
 }
 
 TEST_F(executor, ignores_repeated_orders_and_those_of_another_incarnation) {

@@ -29,6 +29,7 @@ public:
         each(*content);
       }
   }
+  void forget(executor_id) override {}
 
 private:
   const map_outputs& outputs_;

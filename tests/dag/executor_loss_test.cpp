@@ -55,6 +55,36 @@ TEST(executor_loss, in_the_reduce_stage_lost_outputs_are_made_again_and_reducers
   h.check_idle();
 }
 
+TEST(executor_loss, is_told_to_those_who_may_wait_for_its_outputs) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{}.cores(2));
+  const auto b = h.add(executor_builder{}.cores(2));
+  const auto idle = h.add(executor_builder{}.cores(2));
+  const auto job = h.submit(maps_and_reducers(6, 4));
+  for (const auto e : {a, b, idle}) h.succeed_all(e);
+  ASSERT_THAT(h.attempts_of(job, 1), SizeIs(4));
+  const auto reader = h.attempts(a).empty() ? b : a;
+  const auto other = h.attempts(idle).empty() ? idle : b;
+  const auto lost = reader == a ? (other == b ? idle : b) : a;
+  h.lose(lost);
+  EXPECT_THAT(h.executor(reader).told_gone(), ::testing::ElementsAre(lost));
+  EXPECT_THAT(h.executor(other).told_gone(), SizeIs(h.attempts(other).empty() ? 0 : 1));
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(executor_loss, that_kept_nothing_is_told_to_nobody) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{});
+  const auto b = h.add(executor_builder{});
+  const auto job = h.submit(job_builder{}.stage("work", 2));
+  h.lose(a);
+  EXPECT_THAT(h.executor(b).told_gone(), SizeIs(0));
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+}
+
 TEST(executor_loss, that_is_announced_keeps_new_tasks_away_until_it_is_told) {
   scheduler_harness h;
   const auto a = h.add(executor_builder{});

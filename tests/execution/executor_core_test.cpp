@@ -172,6 +172,15 @@ TEST_F(executor_core_test, a_lease_with_work_closes_when_that_has_ended) {
   EXPECT_EQ(core.ignored(), before + 1) << "of a lease that is closed";
 }
 
+TEST_F(executor_core_test, passes_on_who_is_waited_for_no_longer) {
+  auto o = next();
+  o.gone = {executor_id{8}, executor_id{9}};
+  EXPECT_FALSE(o.empty());
+  const auto out = apply(std::move(o));
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(std::get<effects::forget_executor>(out[1]).executor, executor_id{9});
+}
+
 TEST_F(executor_core_test, passes_on_that_an_open_lease_is_recalled) {
   const auto recall = [&](std::uint64_t lease) {
     auto o = next();

@@ -27,7 +27,7 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 14);
-static_assert(field_count<executor_orders>() == 11);
+static_assert(field_count<executor_orders>() == 12);
 static_assert(field_count<executor_report>() == 7);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
@@ -380,6 +380,7 @@ std::vector<executor_orders> of() {
   full.removed_stages = {stage_id{1}, stage_id{0xffffffffffffffffu}};
   full.kills = {{stage_id{21}, 5, 1}, {}};
   full.recalled = {lease_id{32}, lease_id{33}};
+  full.gone = {executor_id{8}, executor_id{0xffffffffffffffffu}};
   full.grants = {{lease_id{31}, std::make_shared<const resource_profile>(full_profile()), full_allotment()}};
   auto command = full_install();
   command.program = std::make_shared<const std::variant<native_program, command_program>>(full_command());

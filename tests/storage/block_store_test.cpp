@@ -122,6 +122,23 @@ TEST_F(block_store_test, views_outlive_removal_and_the_store) {
   EXPECT_EQ(text_of(*file), std::string(100'000, 'f'));
 }
 
+TEST_F(block_store_test, large_sets_in_memory_can_be_shared_and_count_the_same) {
+  block_store store{{{directory}, 1 << 20, 10'000}};
+  ASSERT_TRUE(store.put(key(1, 0), content_of({std::string(50'000, 's'), "t"})));
+  ASSERT_TRUE(store.put(key(1, 1), content_of({"small"})));
+  EXPECT_EQ(files(), 0u);
+  EXPECT_TRUE(store.get(key(1, 0), 1)->in_file());
+  EXPECT_FALSE(store.get(key(1, 1), 0)->in_file());
+  EXPECT_EQ(text_of(store.get(key(1, 0), 0)), std::string(50'000, 's'));
+  EXPECT_EQ(text_of(store.get(key(1, 0), 1)), "t");
+  EXPECT_EQ(store.bytes_in_memory(), stored(50'000) + stored(1) + stored(5));
+  auto view = store.get(key(1, 0), 0);
+  store.remove(stage_id{1});
+  EXPECT_EQ(store.bytes_in_memory(), stored(50'000) + stored(1)) << "somebody still reads it";
+  view = block_view{};
+  EXPECT_EQ(store.bytes_in_memory(), 0u);
+}
+
 TEST_F(block_store_test, its_end_removes_its_files) {
   {
     block_store store{{{directory}, 0}};

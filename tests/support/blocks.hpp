@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/runtime/storage/block_pages.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 
 namespace troupe::testing {
@@ -22,13 +23,19 @@ inline block_content content_of(const std::vector<std::string>& buckets, page_co
 
 /// What a bucket's pages hold; throws std::runtime_error where they are damaged.
 inline std::string text_of(const block_view& view) {
-  auto text = join_pages(view.parts());
-  if (!text) throw std::runtime_error(text.error().message);
-  return std::move(*text);
+  std::string text;
+  page_buffer buffer;
+  if (auto read = read_pages(view, buffer, [&](std::string_view content) { text.append(content); }); !read)
+    throw std::runtime_error(read.error().message);
+  return text;
 }
 inline std::string text_of(const result<block_view>& view) {
   if (!view) throw std::runtime_error(view.error().message);
   return text_of(*view);
+}
+inline std::string text_of(const result<std::string>& fetched) {
+  if (!fetched) throw std::runtime_error(fetched.error().message);
+  return *fetched;
 }
 
 /// Stored size of a text of one page.

@@ -50,6 +50,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
     for (auto& [id, lease] : leases_)
       for (auto& a : lease.queue)
         a.doomed = a.doomed || (a.stage == k.stage && a.partition == k.partition && a.attempt == k.attempt);
+  told_gone_.insert(told_gone_.end(), orders.gone.begin(), orders.gone.end());
   for (const auto id : orders.recalled) {
     const auto it = leases_.find(id);
     if (it == leases_.end() && !refused_.contains(id)) return fault("an unknown lease is recalled");

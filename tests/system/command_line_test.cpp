@@ -146,7 +146,7 @@ TEST_F(command_line, exit_codes_say_what_went_wrong) {
   EXPECT_EQ(run({"version"}).code, 0);
   const auto failing =
       written("fails.yaml", "name: fails\nstages:\n  no: {run: [sh, -c, 'echo because >&2; exit 7']}\n");
-  const auto failed = run({"run", failing, "--conf", "troupe.task.max-failures=1"});
+  const auto failed = run({"run", "--conf", "troupe.task.max-failures=1", failing});
   EXPECT_EQ(failed.code, 1);
   EXPECT_THAT(failed.output, AllOf(HasSubstr("stage no"), HasSubstr("exit code 7"), HasSubstr("because")));
   const auto mistyped = written("mistyped.yaml", "name: x\nstages:\n  a: {ruN: [true]}\n");

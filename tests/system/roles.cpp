@@ -45,7 +45,8 @@ int play_driver_of_hosts(const std::vector<std::string>& arguments) {
         "troupe.run-directory=" + arguments.at(1), std::string{"troupe.security.insecure=true"},
         std::string{"troupe.executor.heartbeat-interval=100ms"}, std::string{"troupe.executor.heartbeat-timeout=2s"},
         // A reader whose peer is cut off gives up on it.
-        std::string{"troupe.transfer.connect-timeout=1s"}, std::string{"troupe.transfer.read-timeout=2s"}})
+        std::string{"troupe.transfer.same-host=never"}, std::string{"troupe.transfer.connect-timeout=1s"},
+        std::string{"troupe.transfer.read-timeout=2s"}})
     if (auto taken = builder.add_argument(assignment); !taken) throw std::runtime_error(taken.error().message);
   const auto effective = builder.build();
   if (!effective) throw std::runtime_error(effective.error().message);

@@ -474,6 +474,38 @@ TEST(settings_in_effect, blocks_are_compressed_on_request) {
   cluster.check_clean();
 }
 
+/// Sockets of block servers in the session's directory, and ends of connections to them.
+std::size_t local_sockets(const test_cluster& cluster) {
+  std::ifstream all{"/proc/net/unix"};
+  std::size_t count = 0;
+  for (std::string line; std::getline(all, line);)
+    if (line.find(cluster.app().directory() + "/blocks.") != std::string::npos) ++count;
+  return count;
+}
+
+TEST(settings_in_effect, blocks_of_the_same_host_are_lent_unless_they_are_to_take_the_network) {
+  for (const auto* const way : {"auto", "never"}) {
+    test_cluster cluster{
+        {.master = "local-cluster[1,1,1g]",
+         .conf = {"troupe.task.max-inline-result=1k", std::string{"troupe.transfer.same-host="} + way}}};
+    const auto end = end_of_text_job(cluster, 200'000);
+    ASSERT_TRUE(end.results) << end.failure.message;
+    ASSERT_THAT(end.results->elsewhere, SizeIs(1));
+    const auto servers = local_sockets(cluster);
+    const auto value = cluster.jobs().fetch(end.results->elsewhere[0]);
+    ASSERT_TRUE(value) << value.error().message;
+    EXPECT_GE(value->size(), 200'000u);
+    if (std::string_view{way} == "auto") {
+      EXPECT_EQ(servers, cluster.executors().size());
+      EXPECT_EQ(local_sockets(cluster), servers + 1) << "the result did not come over the socket";
+    } else {
+      EXPECT_EQ(servers, 0u);
+    }
+    cluster.jobs().release(end.job);
+    cluster.check_clean();
+  }
+}
+
 TEST(settings_in_effect, results_above_a_size_stay_on_their_executor_and_go_to_files_without_memory) {
   test_cluster cluster{{.conf = {"troupe.task.max-inline-result=1k", "troupe.memory.storage-fraction=0"}}};
   const auto small = end_of_text_job(cluster, 500);

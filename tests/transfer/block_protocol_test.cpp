@@ -31,9 +31,16 @@ TEST(block_protocol, frames_read_back_as_written) {
   EXPECT_EQ(protocol::read_challenge(body(challenge))->proof, std::string(proof_size, 'p'));
   const auto proof = protocol::encode_proof(std::string(proof_size, 'q'));
   EXPECT_EQ(*protocol::read_proof(body(proof)), std::string(proof_size, 'q'));
-  const auto get = protocol::encode(protocol::get{key(0x0102030405060708u, 9, 10), 11});
-  EXPECT_EQ(protocol::read_get(body(get))->key, key(0x0102030405060708u, 9, 10));
-  EXPECT_EQ(protocol::read_get(body(get))->bucket, 11u);
+  const std::vector<protocol::block_request> wanted{{key(0x0102030405060708u, 9, 10), 11, 1ull << 41},
+                                                    {{block_kind::cached, 7, 8, 0}, 0, 0}};
+  const auto fetch = protocol::encode(protocol::fetch{12, true, wanted});
+  EXPECT_EQ(protocol::read_fetch(body(fetch))->blocks, wanted);
+  EXPECT_EQ(protocol::read_fetch(body(fetch))->credit, 12u);
+  EXPECT_TRUE(protocol::read_fetch(body(fetch))->lend);
+  EXPECT_EQ(protocol::read_grant(body(protocol::encode(protocol::grant{1ull << 33})))->credit, 1ull << 33);
+  const auto lend = protocol::encode(protocol::lend{1ull << 42, 1ull << 43});
+  EXPECT_EQ(protocol::read_lend(body(lend))->offset, 1ull << 42);
+  EXPECT_EQ(protocol::read_lend(body(lend))->size, 1ull << 43);
   const auto data = protocol::encode(protocol::data{1ull << 40});
   EXPECT_EQ(protocol::read_data(body(data))->size, 1ull << 40);
   const auto failure = protocol::encode(make_error(ec::not_found, "no such block"));
@@ -66,10 +73,26 @@ TEST(block_protocol, every_shorter_or_longer_frame_is_malformed) {
   check(body(challenge), protocol::read_challenge);
   const auto proof = protocol::encode_proof(std::string(proof_size, 'q'));
   check(body(proof), protocol::read_proof);
-  const auto get = protocol::encode(protocol::get{key(1, 2, 3), 4});
-  check(body(get), protocol::read_get);
+  const auto fetch = protocol::encode(protocol::fetch{1, false, {{key(1, 2, 3), 4, 5}}});
+  check(body(fetch), protocol::read_fetch);
+  const auto grant = protocol::encode(protocol::grant{1});
+  check(body(grant), protocol::read_grant);
+  const auto lend = protocol::encode(protocol::lend{1, 2});
+  check(body(lend), protocol::read_lend);
   const auto data = protocol::encode(protocol::data{1});
   check(body(data), protocol::read_data);
+}
+
+TEST(block_protocol, requests_are_bounded) {
+  std::vector<protocol::block_request> many(protocol::max_blocks, {key(1, 2, 3), 4, 5});
+  const auto most = protocol::encode(protocol::fetch{1, false, many});
+  EXPECT_LE(body(most).size(), protocol::max_client_frame);
+  EXPECT_EQ(protocol::read_fetch(body(most))->blocks.size(), protocol::max_blocks);
+  many.emplace_back();
+  EXPECT_FALSE(protocol::read_fetch(body(protocol::encode(protocol::fetch{1, false, many}))));
+  EXPECT_FALSE(protocol::read_fetch(body(protocol::encode(protocol::fetch{1, false, {}}))));
+  EXPECT_FALSE(protocol::read_fetch(body(protocol::encode(protocol::fetch{protocol::max_credit + 1, false, many}))));
+  EXPECT_FALSE(protocol::read_grant(body(protocol::encode(protocol::grant{protocol::max_credit + 1}))));
 }
 
 TEST(block_protocol, a_failure_of_an_unknown_code_is_malformed) {
@@ -86,11 +109,13 @@ TEST(block_protocol, random_bytes_are_survived) {
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random() % 120, '\0');
     for (auto& c : bytes) c = static_cast<char>(random());
-    if (!bytes.empty()) bytes[0] = static_cast<char>(random() % 8);
+    if (!bytes.empty()) bytes[0] = static_cast<char>(random() % 10);
     EXPECT_FALSE(protocol::read_hello(bytes)) << "magic and length cannot be met by chance";
     (void) protocol::read_challenge(bytes);
     (void) protocol::read_proof(bytes);
-    (void) protocol::read_get(bytes);
+    (void) protocol::read_fetch(bytes);
+    (void) protocol::read_grant(bytes);
+    (void) protocol::read_lend(bytes);
     (void) protocol::read_data(bytes);
     EXPECT_NE(protocol::read_failure(bytes).code, ec::none);
   }

@@ -12,6 +12,11 @@ std::string length_of(std::uint32_t n) {
   return {static_cast<char>(n), static_cast<char>(n >> 8), static_cast<char>(n >> 16), static_cast<char>(n >> 24)};
 }
 
+/// With credit for all of it.
+std::string request_for(const block_key& key) {
+  return protocol::encode(protocol::fetch{protocol::max_credit, false, {{key, 0, 0}}});
+}
+
 /// Bytes of anonymous memory of this process: what a mapped file does not count in.
 std::uint64_t anonymous_memory() {
   std::ifstream status{"/proc/self/status"};
@@ -23,7 +28,7 @@ std::uint64_t anonymous_memory() {
 
 TEST_F(transfer_test, bad_lengths_get_one_failure_frame_and_the_end) {
   serve();
-  for (const std::uint32_t length : {0u, protocol::max_client_frame + 1, 0x7fffffffu, 0xffffffffu}) {
+  for (const std::uint32_t length : {0u, protocol::max_stranger_frame + 1, 0x7fffffffu, 0xffffffffu}) {
     auto s = raw_socket::connect(server->port());
     s.send(length_of(length) + "whatever follows");
     EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::malformed) << length;
@@ -40,7 +45,7 @@ TEST_F(transfer_test, nothing_is_served_before_the_handshake) {
   serve();
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"x"})));
   auto s = raw_socket::connect(server->port());
-  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
+  s.send(request_for(key(1, 0, 0)));
   EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::malformed);
   EXPECT_TRUE(s.ended());
 }
@@ -96,15 +101,15 @@ TEST_F(transfer_test, readers_that_take_nothing_cost_no_memory_and_stop_nobody) 
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(size, 'b')}))); // beyond the limit: in a file
   ASSERT_TRUE(store->put(key(1, 1, 0), content_of({"small"})));
   auto c = client();
-  ASSERT_TRUE(c.fetch(endpoint(), key(1, 1, 0), 0));
+  ASSERT_TRUE(c.fetch_value(endpoint(), key(1, 1, 0), 0));
   const auto before = anonymous_memory();
   std::vector<raw_socket> stuck;
   for (int i = 0; i < 8; ++i) {
     stuck.push_back(authenticated());
-    stuck.back().send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
+    stuck.back().send(request_for(key(1, 0, 0)));
     EXPECT_TRUE(protocol::read_data(stuck.back().receive_frame())) << "it has begun to send";
   }
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(c.fetch(endpoint(), key(1, 1, 0), 0));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(c.fetch_value(endpoint(), key(1, 1, 0), 0));
   EXPECT_LT(anonymous_memory(), before + size / 2);
   // One that wakes up gets the rest.
   EXPECT_TRUE(stuck[3].receive(testing::stored(size)) == page_of(std::string(size, 'b')));
@@ -117,20 +122,19 @@ TEST_F(transfer_test, a_reader_that_takes_nothing_for_too_long_is_dropped) {
   constexpr std::size_t size = 64 << 20;
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(size, 'b')})));
   auto s = authenticated();
-  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
+  s.send(request_for(key(1, 0, 0)));
   ASSERT_TRUE(protocol::read_data(s.receive_frame()));
   // The server closes once its buffers are full and nothing has moved; only then is the rest read here.
   store->remove(stage_id{1});
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{deadline_ms};
-  const auto mapped = [&] {
-    std::ifstream maps{"/proc/self/maps"};
-    for (std::string line; std::getline(maps, line);) {
-      if (line.find(directory.string()) != std::string::npos) return true;
-    }
+  const auto held = [&] {
+    std::error_code gone;
+    for (const auto& open : std::filesystem::directory_iterator{"/proc/self/fd"})
+      if (std::filesystem::read_symlink(open, gone).string().starts_with(directory.string())) return true;
     return false;
   };
-  while (mapped() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  EXPECT_FALSE(mapped()) << "the block is still held for a reader that is gone";
+  while (held() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_FALSE(held()) << "the block is still held for a reader that is gone";
   EXPECT_LT(s.receive(size).size(), size);
 }
 
@@ -138,7 +142,7 @@ TEST_F(transfer_test, a_server_can_end_while_it_sends) {
   serve();
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(32 << 20, 'b')})));
   auto s = authenticated();
-  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
+  s.send(request_for(key(1, 0, 0)));
   ASSERT_TRUE(protocol::read_data(s.receive_frame()));
   server.reset();
   EXPECT_TRUE(s.ended());
@@ -159,7 +163,7 @@ TEST_F(transfer_test, garbage_is_counted_and_survived) {
       for (auto& c : bytes) c = static_cast<char>(random());
       break;
     case 1: // a plausible length in front of noise
-      bytes = length_of(1 + random() % protocol::max_client_frame);
+      bytes = length_of(1 + random() % protocol::max_stranger_frame);
       for (auto n = random() % 1200; n > 0; --n) bytes.push_back(static_cast<char>(random()));
       break;
     case 2: // a hello that ends early
@@ -181,7 +185,7 @@ TEST_F(transfer_test, garbage_is_counted_and_survived) {
   EXPECT_EQ(server->rejected(), static_cast<std::uint64_t>(rounds));
   EXPECT_LT(anonymous_memory(), before + (16 << 20));
   auto c = client();
-  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 0)), "still here");
+  EXPECT_EQ(text_of(c.fetch_value(endpoint(), key(1, 0, 0), 0)), "still here");
 }
 
 } // namespace

@@ -26,12 +26,10 @@ TEST_F(transfer_test, blocks_travel_whole_from_memory_and_from_files) {
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"small", "", large})));
   ASSERT_TRUE(store->put(key(1, 1, 2), content_of({"in memory"})));
   auto c = client();
-  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 1, 2), 0)), "in memory");
-  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 0)), "small");
-  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 1)), "");
-  const auto view = c.fetch(endpoint(), key(1, 0, 0), 2);
-  ASSERT_TRUE(view) << view.error().message;
-  EXPECT_TRUE(text_of(*view) == large);
+  EXPECT_EQ(text_of(c.fetch_value(endpoint(), key(1, 1, 2), 0)), "in memory");
+  EXPECT_EQ(text_of(c.fetch_value(endpoint(), key(1, 0, 0), 0)), "small");
+  EXPECT_EQ(text_of(c.fetch_value(endpoint(), key(1, 0, 0), 1)), "");
+  EXPECT_TRUE(text_of(c.fetch_value(endpoint(), key(1, 0, 0), 2)) == large);
   EXPECT_EQ(server->rejected(), 0u);
 }
 
@@ -39,19 +37,19 @@ TEST_F(transfer_test, a_missing_block_is_not_found_and_the_connection_goes_on) {
   serve();
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"there"})));
   auto c = client();
-  const auto missing = c.fetch(endpoint(), key(1, 5, 0), 0);
+  const auto missing = c.fetch_value(endpoint(), key(1, 5, 0), 0);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ec::not_found);
   EXPECT_NE(missing.error().message.find("partition 5"), std::string::npos);
   EXPECT_NE(missing.error().message.find("executor 9"), std::string::npos);
-  EXPECT_TRUE(c.fetch(endpoint(), key(1, 0, 0), 0));
+  EXPECT_TRUE(c.fetch_value(endpoint(), key(1, 0, 0), 0));
 }
 
 TEST_F(transfer_test, a_peer_without_the_secret_is_refused_by_either_side) {
   serve();
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"secret data"})));
   block_client stranger{client_options(), session_secret::generate(), nullptr};
-  const auto refused = stranger.fetch(endpoint(), key(1, 0, 0), 0);
+  const auto refused = stranger.fetch_value(endpoint(), key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unauthenticated);
 
@@ -60,7 +58,7 @@ TEST_F(transfer_test, a_peer_without_the_secret_is_refused_by_either_side) {
   s.send(protocol::encode(protocol::hello{protocol::version, cluster, make_nonce()}));
   EXPECT_TRUE(protocol::read_challenge(s.receive_frame()));
   s.send(protocol::encode_proof(std::string(proof_size, 'x')));
-  s.send(protocol::encode(protocol::get{key(1, 0, 0), 0}));
+  s.send(protocol::encode(protocol::fetch{1000, false, {{key(1, 0, 0), 0, 0}}}));
   EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::unauthenticated);
   EXPECT_TRUE(s.ended());
 }
@@ -73,7 +71,7 @@ TEST_F(transfer_test, a_client_proves_nothing_to_an_impostor) {
     received_after_challenge += peer.receive(1).size();
   }};
   auto c = client();
-  const auto refused = c.fetch(at(impostor.port()), key(1, 0, 0), 0);
+  const auto refused = c.fetch_value(at(impostor.port()), key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unauthenticated);
   EXPECT_EQ(received_after_challenge, 0u);
@@ -85,7 +83,7 @@ TEST_F(transfer_test, other_clusters_and_versions_are_refused_with_the_reason) {
   auto options = client_options();
   options.cluster_id = "another";
   block_client other{options, secret, nullptr};
-  EXPECT_EQ(other.fetch(endpoint(), key(1, 0, 0), 0).error().code, ec::unauthenticated);
+  EXPECT_EQ(other.fetch_value(endpoint(), key(1, 0, 0), 0).error().code, ec::unauthenticated);
   auto s = raw_socket::connect(server->port());
   s.send(protocol::encode(protocol::hello{protocol::version + 1, cluster, make_nonce()}));
   EXPECT_EQ(protocol::read_failure(s.receive_frame()).code, ec::version_mismatch);
@@ -104,19 +102,24 @@ public:
         peer.send(
             protocol::encode(protocol::challenge{nonce, protocol::server_proof(secret, cluster, hello->nonce, nonce)}));
         peer.receive_frame(); // proof
-        peer.receive_frame(); // get
+        peer.receive_frame(); // fetch
         answer(peer);
       }) {}
 };
 
-TEST_F(transfer_test, a_size_over_the_limit_is_refused_before_anything_is_allocated) {
-  lying_server liar{secret, [](raw_socket& peer) { peer.send(protocol::encode(protocol::data{1ull << 62})); }};
+TEST_F(transfer_test, what_is_announced_and_does_not_come_takes_no_memory) {
+  lying_server liar{secret, [](raw_socket& peer) {
+                      auto page = page_of("good");
+                      page[15] = '\x7f'; // of the size of what follows: an exabyte and more
+                      peer.send(protocol::encode(protocol::data{~std::uint64_t{0}}));
+                      peer.send(page);
+                    }};
   auto options = client_options();
   options.attempts = 2;
   block_client c{options, secret, nullptr};
-  const auto refused = c.fetch(at(liar.port()), key(1, 0, 0), 0);
+  const auto refused = c.fetch_value(at(liar.port()), key(1, 0, 0));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ec::malformed);
+  EXPECT_EQ(refused.error().code, ec::io) << "the connection ends before the page does: " << refused.error().message;
   EXPECT_EQ(liar.connections(), 2) << "tried again, so often and no more";
 }
 
@@ -130,9 +133,9 @@ TEST_F(transfer_test, a_damaged_block_is_noticed_and_fetched_again) {
                       peer.send(page);
                     }};
   auto c = client();
-  const auto view = c.fetch(at(liar.port()), key(1, 0, 0), 0);
+  const auto view = c.fetch_value(at(liar.port()), key(1, 0, 0), 0);
   ASSERT_TRUE(view) << view.error().message;
-  EXPECT_EQ(text_of(*view), "good");
+  EXPECT_EQ(*view, "good");
   EXPECT_EQ(liar.connections(), 2);
 }
 
@@ -144,7 +147,7 @@ TEST_F(transfer_test, a_connection_that_breaks_in_the_middle_is_tried_again) {
                       peer.send(times++ == 0 ? page.substr(0, 9) : page);
                     }};
   auto c = client();
-  EXPECT_EQ(text_of(c.fetch(at(liar.port()), key(1, 0, 0), 0)), "good");
+  EXPECT_EQ(text_of(c.fetch_value(at(liar.port()), key(1, 0, 0), 0)), "good");
 }
 
 TEST_F(transfer_test, many_small_pages_arrive_in_their_order) {
@@ -161,8 +164,8 @@ TEST_F(transfer_test, many_small_pages_arrive_in_their_order) {
   EXPECT_GT(content.pages[1].size(), 100u) << "more than go out in one call";
   ASSERT_TRUE(store->put(key(1, 0, 0), std::move(content)));
   auto c = client();
-  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 1)), expected);
-  EXPECT_EQ(text_of(c.fetch(endpoint(), key(1, 0, 0), 0)), "");
+  EXPECT_EQ(text_of(c.fetch_value(endpoint(), key(1, 0, 0), 1)), expected);
+  EXPECT_EQ(text_of(c.fetch_value(endpoint(), key(1, 0, 0), 0)), "");
 }
 
 TEST_F(transfer_test, a_block_that_is_damaged_where_it_lies_is_a_lost_map_output) {
@@ -196,7 +199,7 @@ TEST_F(transfer_test, nobody_there_is_unreachable) {
   auto options = client_options();
   options.attempts = 2;
   block_client c{options, secret, nullptr};
-  const auto refused = c.fetch(gone, key(1, 0, 0), 0);
+  const auto refused = c.fetch_value(gone, key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unreachable);
 }
@@ -222,7 +225,7 @@ TEST_F(transfer_test, a_server_that_does_not_accept_ends_in_the_connect_timeout)
   options.connect_timeout = std::chrono::milliseconds{20};
   options.read_timeout = std::chrono::minutes{10};
   block_client c{options, secret, nullptr};
-  EXPECT_EQ(c.fetch(at(ntohs(where.sin_port)), key(1, 0, 0), 0).error().code, ec::unreachable);
+  EXPECT_EQ(c.fetch_value(at(ntohs(where.sin_port)), key(1, 0, 0), 0).error().code, ec::unreachable);
   for (const int each : filling) ::close(each);
   ::close(listener);
 }
@@ -233,7 +236,7 @@ TEST_F(transfer_test, a_silent_server_ends_in_the_read_timeout) {
   options.attempts = 1;
   options.read_timeout = std::chrono::milliseconds{20};
   block_client c{options, secret, nullptr};
-  EXPECT_EQ(c.fetch(at(silent.port()), key(1, 0, 0), 0).error().code, ec::unreachable);
+  EXPECT_EQ(c.fetch_value(at(silent.port()), key(1, 0, 0), 0).error().code, ec::unreachable);
 }
 
 TEST_F(transfer_test, interrupt_ends_a_fetch_that_waits) {
@@ -245,7 +248,7 @@ TEST_F(transfer_test, interrupt_ends_a_fetch_that_waits) {
   }};
   auto c = client();
   error got;
-  std::thread fetching{[&] { got = c.fetch(at(silent.port()), key(1, 0, 0), 0).error(); }};
+  std::thread fetching{[&] { got = c.fetch_value(at(silent.port()), key(1, 0, 0), 0).error(); }};
   while (!waiting) std::this_thread::yield();
   c.interrupt();
   fetching.join();
@@ -269,7 +272,7 @@ TEST_F(transfer_test, a_killed_attempt_stops_waiting_for_its_inputs) {
   env.cancelled = &cancelled;
   task_context context{env};
   context.begin(0, 0);
-  EXPECT_EQ(c.fetch(at(silent.port()), key(1, 0, 0), 0).error().code, ec::cancelled);
+  EXPECT_EQ(c.fetch_value(at(silent.port()), key(1, 0, 0), 0).error().code, ec::cancelled);
 }
 
 TEST_F(transfer_test, an_executor_of_this_process_is_read_without_a_socket) {
@@ -277,14 +280,20 @@ TEST_F(transfer_test, an_executor_of_this_process_is_read_without_a_socket) {
   const auto local = std::make_shared<local_blocks>();
   local->add({4}, store);
   block_client c{client_options(), secret, local};
-  const auto view = c.fetch({{4}, 1, "", 0}, key(1, 0, 0), 0);
-  ASSERT_TRUE(view);
-  EXPECT_EQ(view->parts()[0].data(), store->get(key(1, 0, 0), 0)->parts()[0].data()) << "not copied";
-  EXPECT_EQ(text_of(*view), "near");
+  shuffle_input input;
+  input.shuffle = {1};
+  input.endpoints = {{{4}, 1, "", 0}};
+  input.endpoint_of_map = {0};
+  input.attempt_of_map = {0};
+  c.read(input, 0, [&](std::string_view content) {
+    EXPECT_EQ(content, "near");
+    EXPECT_EQ(content.data(), store->get(key(1, 0, 0), 0)->parts[0].data() + page_header_size) << "not copied";
+  });
+  EXPECT_EQ(text_of(c.fetch_value({{4}, 1, "", 0}, key(1, 0, 0))), "near");
   // Found by id even where it has a server as well: here nobody listens.
-  EXPECT_TRUE(c.fetch({{4}, 1, "127.0.0.1", 1}, key(1, 0, 0), 0));
+  EXPECT_TRUE(c.fetch_value({{4}, 1, "127.0.0.1", 1}, key(1, 0, 0), 0));
   local->remove({4});
-  EXPECT_EQ(c.fetch({{4}, 1, "", 0}, key(1, 0, 0), 0).error().code, ec::unreachable);
+  EXPECT_EQ(c.fetch_value({{4}, 1, "", 0}, key(1, 0, 0), 0).error().code, ec::unreachable);
 }
 
 TEST_F(transfer_test, a_shuffle_is_read_in_map_order_from_several_places) {
@@ -340,8 +349,8 @@ TEST_F(transfer_test, connections_are_kept_and_a_closed_one_is_replaced_unnotice
   block_client b{options, secret, nullptr};
   for (int i = 0; i < 20; ++i) {
     // Each has to make room for the other: its kept connection is closed.
-    ASSERT_TRUE(a.fetch(endpoint(), key(1, 0, 0), 0));
-    ASSERT_TRUE(b.fetch(endpoint(), key(1, 0, 0), 0));
+    ASSERT_TRUE(a.fetch_value(endpoint(), key(1, 0, 0), 0));
+    ASSERT_TRUE(b.fetch_value(endpoint(), key(1, 0, 0), 0));
   }
   EXPECT_EQ(server->rejected(), 0u);
 }
@@ -362,8 +371,8 @@ TEST_F(transfer_test, many_readers_at_once_and_no_descriptor_left) {
       readers.emplace_back([&, t] {
         for (unsigned i = 0; i < 40; ++i) {
           const auto p = (i * 7 + t) % 40;
-          const auto view = c.fetch(endpoint(), key(1, p, 0), 0);
-          good += view && text_of(*view) == contents[p] ? 1 : 0;
+          const auto view = c.fetch_value(endpoint(), key(1, p, 0), 0);
+          good += view && *view == contents[p] ? 1 : 0;
         }
       });
     }

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <string>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 
@@ -49,6 +50,12 @@ public:
     EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
     return raw_socket{fd};
   }
+  bool connect_to(const std::string& path) {
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof to.sun_path - 1);
+    return ::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+  }
   void close() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
@@ -74,6 +81,11 @@ public:
     }
     bytes.resize(filled);
     return bytes;
+  }
+  /// That nothing comes can only be seen by waiting; the time is short, since a fault comes at once.
+  bool is_quiet_for(std::chrono::milliseconds time) {
+    pollfd p{fd_, POLLIN, 0};
+    return ::poll(&p, 1, static_cast<int>(time.count())) == 0;
   }
   /// One frame without its length; "" at the end of the stream.
   std::string receive_frame() {

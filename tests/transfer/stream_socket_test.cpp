@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <troupe/runtime/transfer/tcp_stream.hpp>
+#include <troupe/runtime/transfer/stream_socket.hpp>
 
 namespace troupe {
 namespace {
@@ -54,24 +54,24 @@ private:
   std::vector<int> filling_;
 };
 
-TEST(tcp_streams, go_on_to_the_next_address_and_say_which_one_answered) {
+TEST(stream_sockets, go_on_to_the_next_address_and_say_which_one_answered) {
   listener silent{1, true};
   listener awake{2, false};
   auto second = awake.before(nullptr);
   const auto first = silent.before(&second);
-  const auto stream = tcp_stream::connect(first, 200ms, [] { return false; });
+  const auto stream = stream_socket::connect(first, 200ms, [] { return false; });
   ASSERT_TRUE(stream);
   EXPECT_EQ(stream->peer(), "127.0.0.2");
 }
 
-TEST(tcp_streams, share_the_time_among_all_addresses) {
+TEST(stream_sockets, share_the_time_among_all_addresses) {
   listener silent{1, true};
   auto third = silent.before(nullptr);
   auto second = silent.before(&third);
   const auto first = silent.before(&second);
   // A wait asks every 50 ms; on a busy machine less often.
   int asked = 0;
-  const auto stream = tcp_stream::connect(first, 600ms, [&] { return ++asked < 0; });
+  const auto stream = stream_socket::connect(first, 600ms, [&] { return ++asked < 0; });
   ASSERT_FALSE(stream);
   EXPECT_EQ(stream.error().code, ec::unreachable);
   EXPECT_LE(asked, 12 + 2 * 3);
