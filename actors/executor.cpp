@@ -125,6 +125,8 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
   auto options = config.runner;
   options.executor = id;
   options.blocks = config.blocks.get();
+  options.profile = config.info.profile;
+  options.cores = config.info.capacity.cores;
   options.on_outcomes = [me = executor_actor{self}](std::shared_ptr<const outcome_batch> outcomes) {
     tell_as(me, me, box(std::move(outcomes)));
   };

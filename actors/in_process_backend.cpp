@@ -61,11 +61,12 @@ void in_process_backend::start(const executor_order& order) {
   std::vector<std::string> blocks_directories;
   for (const auto& directory : options_.block_directories) blocks_directories.push_back(directory + "/blocks-" + name);
   const auto attempts_directory = options_.directory + "/attempts-" + name;
-  auto needed = blocks_directories;
-  needed.push_back(attempts_directory);
-  for (const auto& path : needed)
-    if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-      return refuse("cannot make " + path + ": " + std::strerror(errno));
+  const auto make = [](const std::string& path) { return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST; };
+  const auto first = blocks_directories.front();
+  // A disk that has broken since the session began is left out.
+  std::erase_if(blocks_directories, [&](const std::string& path) { return !make(path); });
+  if (blocks_directories.empty()) return refuse("cannot make " + first + ": " + std::strerror(errno));
+  if (!make(attempts_directory)) return refuse("cannot make " + attempts_directory + ": " + std::strerror(errno));
   const auto blocks = std::make_shared<block_store>(
       block_store::options{blocks_directories, options_.memory.for_blocks(order.shape.profile)});
 

@@ -188,12 +188,13 @@ result<void> application::impl::start_driver(const master_address& master) {
   auto made = run_directory::create(base, session_id);
   if (!made) return made.error();
   directory.emplace(std::move(*made));
+  open_log();
   if (!opts.by_hand) {
-    auto made_for_blocks = make_local_directories(s, session_id);
+    auto made_for_blocks = make_local_directories(
+        s, session_id, [&](const error& why) { log->loggers()("launcher")->warn("left-out {}", why.message); });
     if (!made_for_blocks) return made_for_blocks.error();
     local_directories = std::move(*made_for_blocks);
   }
-  open_log();
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = directory->path() + "/secret";
   const auto found = load_or_make_secret(secret_file);

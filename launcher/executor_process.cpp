@@ -228,12 +228,6 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   if (auto table = function_table::instance().check(); !table) return failed(table.error());
   auto directory = run_directory::join(start.run_directory);
   if (!directory) return failed(directory.error());
-  std::vector<run_directory> local_directories;
-  for (const auto& path : start.local_directories) {
-    auto joined = run_directory::join(path, keys::local_dir.name);
-    if (!joined) return failed(joined.error());
-    local_directories.push_back(std::move(*joined));
-  }
   auto secret = session_secret::load(start.secret_file);
   if (!secret) return failed(secret.error());
   raise_file_limit(); // blocks in memory have a descriptor each
@@ -269,17 +263,27 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
 
+  // A disk that has broken since the session began is left out.
+  std::vector<run_directory> local_directories;
   std::vector<std::string> blocks_directories;
-  const auto make_blocks_directory = [&](const run_directory& in) -> result<void> {
-    auto made = in.subdirectory(blocks_prefix + run.name);
-    if (!made) return made.error();
+  error left_out;
+  for (const auto& path : start.local_directories) {
+    auto joined = run_directory::join(path, keys::local_dir.name);
+    auto made = joined ? joined->subdirectory(blocks_prefix + run.name) : joined.error();
+    if (made) {
+      local_directories.push_back(std::move(*joined));
+      blocks_directories.push_back(std::move(*made));
+    } else {
+      left_out = made.error();
+      log.loggers()("launcher")->warn("left-out {}", left_out.message);
+    }
+  }
+  if (blocks_directories.empty()) {
+    if (left_out) return failed(left_out);
+    auto made = directory->subdirectory(blocks_prefix + run.name);
+    if (!made) return failed(made.error());
     blocks_directories.push_back(std::move(*made));
-    return {};
-  };
-  if (local_directories.empty())
-    if (auto made = make_blocks_directory(*directory); !made) return failed(made.error());
-  for (const auto& local : local_directories)
-    if (auto made = make_blocks_directory(local); !made) return failed(made.error());
+  }
   auto attempts_directory = directory->subdirectory(attempts_prefix + run.name);
   if (!attempts_directory) return failed(attempts_directory.error());
   const auto memory = memory_split_of(s);

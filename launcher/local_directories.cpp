@@ -1,5 +1,8 @@
 #include <troupe/launcher/local_directories.hpp>
 
+#include <filesystem>
+#include <set>
+
 #include <unistd.h>
 
 namespace troupe {
@@ -15,14 +18,24 @@ void sweep_local_directories(const settings& s) {
   for (const auto& directory : s.get(keys::local_dir)) run_directory::sweep(base_in(directory));
 }
 
-result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name) {
+result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name,
+                                                          const std::function<void(const error&)>& left_out) {
   sweep_local_directories(s);
   std::vector<run_directory> all;
+  std::set<std::string> seen; // named twice is once
+  error last;
   for (const auto& directory : s.get(keys::local_dir)) {
+    std::error_code ignored;
+    if (!seen.insert(std::filesystem::weakly_canonical(directory, ignored).string()).second) continue;
     auto made = run_directory::create(base_in(directory), name, keys::local_dir.name);
-    if (!made) return made.error();
-    all.push_back(std::move(*made));
+    if (made) {
+      all.push_back(std::move(*made));
+    } else {
+      last = made.error();
+      left_out(last);
+    }
   }
+  if (all.empty() && last) return last;
   return all;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ void sweep_local_directories(const settings& s);
 
 /// Makes and holds, in each directory of `troupe.local.dir`, the private directory `<that>/troupe-<uid>/<name>` for
 /// blocks in files, after a sweep. None where that is not set: blocks are kept in the run directory. `name` is unique,
-/// such as a session's id.
-result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name);
+/// such as a session's id. One that cannot be made, as on a disk that is full or gone, is left out and told to
+/// `left_out`; the error is the last one's where none is left.
+result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name,
+                                                          const std::function<void(const error&)>& left_out);
 
 std::vector<std::string> paths_of(const std::vector<run_directory>& directories);
 

@@ -131,7 +131,8 @@ int run_executor_node(const node_description& node, const settings& s, const nod
   auto directory = run_directory::create(base, name);
   if (!directory) return complain(directory.error());
   start->run_directory = directory->path();
-  const auto local_directories = make_local_directories(s, name);
+  const auto local_directories = make_local_directories(
+      s, name, [](const error& why) { std::cerr << "troupe: left out: " << why.message << '\n'; });
   if (!local_directories) return complain(local_directories.error());
   start->local_directories = paths_of(*local_directories);
   guard.watch(start->run_directory, start->local_directories);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <troupe/launcher/progress_text.hpp>
+#include <troupe/runtime/storage/file_io.hpp>
 
 namespace troupe {
 namespace {
@@ -26,15 +27,6 @@ screen screen_of(int fd) {
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
   return {size.ws_col, size.ws_row};
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const auto n = write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return; // nobody reads any more
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
 }
 
 } // namespace
@@ -106,7 +98,7 @@ void progress_display::draw_all() {
     next_frame = now + frame;
     auto text = mode_ == progress_mode::bar ? draw_bars(ends) : draw_lines(ends, pulse);
     if (last) text += erase();
-    write_all(fd_, text);
+    static_cast<void>(write_all(fd_, text)); // nobody may read any more
     lock.lock();
     if (last) return;
   }

@@ -94,8 +94,8 @@ static void check_maps(const shuffle_input& input, const place& at) {
   if (input.endpoint_of_map.size() != input.attempt_of_map.size())
     return at.fail("attempt_of_map", "has " + std::to_string(input.attempt_of_map.size()) + " entries for " +
                                          std::to_string(input.endpoint_of_map.size()) + " map outputs");
-  if (input.sizes_of_map && input.sizes_of_map->size() != input.endpoint_of_map.size())
-    return at.fail("sizes_of_map", "has " + std::to_string(input.sizes_of_map->size()) + " entries for " +
+  if (input.empty_of_map && input.empty_of_map->size() != input.endpoint_of_map.size())
+    return at.fail("empty_of_map", "has " + std::to_string(input.empty_of_map->size()) + " entries for " +
                                        std::to_string(input.endpoint_of_map.size()) + " map outputs");
   for (const auto endpoint : input.endpoint_of_map)
     if (endpoint >= input.endpoints.size())
@@ -109,8 +109,7 @@ static void write(const shuffle_input& in, pb::ShuffleInput& out, const place& a
   write_list(in.endpoints, *out.mutable_endpoints(), at, "endpoints");
   write_numbers(in.endpoint_of_map, *out.mutable_endpoint_of_map());
   write_numbers(in.attempt_of_map, *out.mutable_attempt_of_map());
-  out.set_buckets(in.buckets);
-  if (in.sizes_of_map) write(*in.sizes_of_map, *out.mutable_sizes_of_map(), place{at, "sizes_of_map"});
+  if (in.empty_of_map) write(*in.empty_of_map, *out.mutable_empty_of_map(), place{at, "empty_of_map"});
 }
 
 static void read(const pb::ShuffleInput& in, shuffle_input& out, const place& at) {
@@ -118,11 +117,10 @@ static void read(const pb::ShuffleInput& in, shuffle_input& out, const place& at
   read_list(in.endpoints(), out.endpoints, at, "endpoints");
   read_numbers(in.endpoint_of_map(), out.endpoint_of_map);
   read_numbers(in.attempt_of_map(), out.attempt_of_map);
-  out.buckets = in.buckets();
-  if (in.has_sizes_of_map()) {
-    auto sizes = std::make_shared<packed_column>();
-    read(in.sizes_of_map(), *sizes, place{at, "sizes_of_map"});
-    out.sizes_of_map = std::move(sizes);
+  if (in.has_empty_of_map()) {
+    auto empty = std::make_shared<packed_column>();
+    read(in.empty_of_map(), *empty, place{at, "empty_of_map"});
+    out.empty_of_map = std::move(empty);
   }
   check_maps(out, at);
 }

@@ -1,4 +1,5 @@
 #include <troupe/runtime/dag/dag_scheduler.hpp>
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -339,6 +340,10 @@ void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::vecto
   }
 }
 
+/// Which buckets are empty readers are told up to so many bytes: it goes to each of them along with what controls it,
+/// and asking for nothing costs little.
+constexpr std::size_t most_told_empty = 1 << 20;
+
 std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const stage_run& stage) const {
   std::vector<shuffle_input> inputs;
   for (const auto& dependency : stage.spec->dependencies) {
@@ -348,7 +353,7 @@ std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const st
     input.shuffle = parent.id;
     input.endpoint_of_map.reserve(parent.tasks.size());
     input.attempt_of_map.reserve(parent.tasks.size());
-    auto sizes = std::make_shared<packed_column>();
+    auto empty = std::make_shared<packed_column>();
     std::unordered_map<executor_index, std::uint32_t> position;
     for (partition_index p = 0; p < parent.tasks.size(); ++p) {
       const auto e = parent.tasks.executor_of(p);
@@ -361,10 +366,10 @@ std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const st
       }
       input.endpoint_of_map.push_back(it->second);
       input.attempt_of_map.push_back(parent.tasks.attempt_of(p));
-      sizes->push_back(parent.bucket_sizes_of_map[p]);
+      if (empty->data.size() <= most_told_empty)
+        empty->push_back(empty_buckets(parent.bucket_sizes_of_map[p], parent.spec->buckets));
     }
-    input.buckets = parent.spec->buckets;
-    if (!sizes->data.empty()) input.sizes_of_map = std::move(sizes);
+    if (!empty->data.empty() && empty->data.size() <= most_told_empty) input.empty_of_map = std::move(empty);
     inputs.push_back(std::move(input));
   }
   return inputs;

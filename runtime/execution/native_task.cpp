@@ -1,6 +1,5 @@
 #include <troupe/runtime/execution/native_task.hpp>
 
-#include <numeric>
 #include <utility>
 
 #include <troupe/runtime/execution/failure_text.hpp>
@@ -17,14 +16,13 @@ namespace {
 attempt_end store(const task_context& context, result_kind kind, block_content content, const result_policy& policy) {
   if (!policy.blocks)
     return failed_attempt(task_status::failed, "this executor keeps no blocks; it cannot hold the task's output");
-  const auto key = output_key(context.stage, context.partition, context.attempt);
-  const auto sizes = policy.blocks->put(key, std::move(content));
-  if (!sizes)
-    return failed_attempt(task_status::failed, "the task's output could not be kept: " + sizes.error().message);
   attempt_end end;
   end.kind = kind;
-  end.bytes = std::accumulate(sizes->begin(), sizes->end(), std::uint64_t{0});
-  if (kind == result_kind::map_output) end.buckets = encode_bucket_sizes(*sizes);
+  end.bytes = content.size();
+  if (kind == result_kind::map_output) end.buckets = encode_bucket_sizes(content.sizes());
+  const auto key = output_key(context.stage, context.partition, context.attempt);
+  if (const auto kept = policy.blocks->put(key, std::move(content)); !kept)
+    return failed_attempt(task_status::failed, "the task's output could not be kept: " + kept.error().message);
   return end;
 }
 

@@ -68,7 +68,7 @@ struct task_runner::impl {
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
     lease_thread::lease_terms terms;
     terms.lease = grant.lease;
-    terms.memory = opts.memory.for_task(grant.profile ? *grant.profile : resource_profile{});
+    terms.memory = opts.memory.for_task(opts.profile, opts.cores, grant.holding.cpus);
     terms.resources.cpus = grant.holding.cpus;
     for (const auto& [resource, shares] : grant.holding.resources) {
       const auto order = opts.ordinals.find(resource);

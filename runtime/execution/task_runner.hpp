@@ -36,7 +36,9 @@ public:
         ordinals;                                   ///< per resource the device order under the executor's mask
     std::uint32_t flush_tasks = 256;                ///< outcomes that go out as one batch
     std::uint64_t max_inline_result = 1 << 20;      ///< bytes; larger results become blocks
-    memory_split memory;                            ///< how much of it a task's buffers take
+    resource_profile profile;                       ///< of the executor
+    std::int64_t cores = 1;                         ///< that it has
+    memory_split memory;                            ///< how much of its memory a task's buffers take
     page_compression compression;                   ///< of map outputs and large results
     command_limits limits;                          ///< what commands may take
     duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to

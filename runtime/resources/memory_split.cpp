@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <troupe/runtime/resources/capacity.hpp>
-
 namespace troupe {
 
 namespace {
@@ -29,10 +27,12 @@ std::uint64_t memory_split::for_blocks(const resource_profile& profile) const {
   return part_of(part_of(memory_of(profile), usable), blocks);
 }
 
-std::uint64_t memory_split::for_task(const resource_profile& profile) const {
-  const auto all = part_of(memory_of(profile), usable);
-  const auto tasks = std::max<std::int64_t>(1, slots_of(profile).slots);
-  return std::max(least_for_task, (all - part_of(all, blocks)) / static_cast<std::uint64_t>(tasks));
+std::uint64_t memory_split::for_task(const resource_profile& executor, std::int64_t cores, share cpus) const {
+  const auto all = part_of(memory_of(executor), usable);
+  const auto rest = all - part_of(all, blocks);
+  const auto units = std::clamp<std::int64_t>(cpus.units, 0, std::max<std::int64_t>(1, cores) * share::units_per_whole);
+  const auto part = int128{rest} * units / std::max<std::int64_t>(1, cores) / share::units_per_whole;
+  return std::max(least_for_task, static_cast<std::uint64_t>(part));
 }
 
 } // namespace troupe

@@ -1,8 +1,9 @@
 #pragma once
 
 /// How much of an executor's memory goes where: a part of it is Troupe's to use, the rest is left to what tasks make
-/// themselves. Of Troupe's part some keeps blocks, and what remains is shared evenly by the tasks that run at once, in
-/// fixed shares: how far a task gets before it must spill depends on its profile alone, not on what else runs.
+/// themselves. Of Troupe's part some keeps blocks, and what remains is shared by the tasks that run at once, by the
+/// cpus that they hold: whatever profiles meet on an executor, they never take more together, and how far a task gets
+/// before it must spill does not depend on what else runs.
 
 #include <cstdint>
 
@@ -17,8 +18,9 @@ struct memory_split {
 
   /// Bytes that an executor of this profile keeps blocks in.
   std::uint64_t for_blocks(const resource_profile& profile) const;
-  /// Bytes that the buffers of one task of this profile may take; at least a mebibyte.
-  std::uint64_t for_task(const resource_profile& profile) const;
+  /// Bytes that the buffers of one task may take that holds `cpus` of the cores of an executor of this profile; at
+  /// least a mebibyte.
+  std::uint64_t for_task(const resource_profile& executor, std::int64_t cores, share cpus) const;
 };
 
 } // namespace troupe

@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include <troupe/runtime/little_endian.hpp>
+
 namespace troupe {
 
 namespace {
@@ -28,18 +30,15 @@ std::uint8_t level_of(std::uint64_t size) noexcept {
   return static_cast<std::uint8_t>(step - steps.begin());
 }
 
-template <class Number>
-void put(std::string& to, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    to.push_back(static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i)));
-}
+using little_endian::append;
+using little_endian::read;
 
-template <class Number>
-Number get(std::string_view from) noexcept {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    number |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
-  return static_cast<Number>(number);
+/// Bytes of a bit for each bucket.
+constexpr std::size_t bits_size(std::uint32_t buckets) noexcept { return (std::size_t{buckets} + 7) / 8; }
+
+void set_bit(std::string& bits, std::size_t from, std::uint32_t bucket) {
+  auto& byte = bits[from + bucket / 8];
+  byte = static_cast<char>(byte | 1 << (bucket % 8));
 }
 
 std::string encode_averaged(std::span<const std::uint64_t> sizes) {
@@ -66,16 +65,16 @@ std::string encode_averaged(std::span<const std::uint64_t> sizes) {
     --filled;
   }
   std::string all(1, '\1');
-  put(all, filled == 0 ? std::uint64_t{0} : total / filled);
-  put(all, static_cast<std::uint32_t>(named.size()));
+  append(all, filled == 0 ? std::uint64_t{0} : total / filled);
+  append(all, static_cast<std::uint32_t>(named.size()));
   for (const auto b : named) {
-    put(all, b);
-    put(all, level_of(sizes[b]));
+    append(all, b);
+    append(all, level_of(sizes[b]));
   }
   const auto bits = all.size();
-  all.resize(bits + (buckets + 7) / 8, '\0');
+  all.resize(bits + bits_size(buckets), '\0');
   for (std::uint32_t b = 0; b < buckets; ++b)
-    if (sizes[b] == 0) all[bits + b / 8] = static_cast<char>(all[bits + b / 8] | 1 << (b % 8));
+    if (sizes[b] == 0) set_bit(all, bits, b);
   return all;
 }
 
@@ -99,12 +98,12 @@ result<bucket_sizes> bucket_sizes::parse(std::string_view encoded, std::uint32_t
     return bucket_sizes{encoded};
   }
   if (encoded[0] != 1 || buckets <= most_levels || encoded.size() < averaged_header) return malformed();
-  const auto count = get<std::uint32_t>(encoded.substr(9));
-  if (count > buckets / 8 || encoded.size() != averaged_header + count * named_size + (buckets + 7) / 8)
+  const auto count = read<std::uint32_t>(encoded, 9);
+  if (count > buckets / 8 || encoded.size() != averaged_header + count * named_size + bits_size(buckets))
     return malformed();
   std::uint64_t least = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto bucket = get<std::uint32_t>(encoded.substr(averaged_header + i * named_size));
+    const auto bucket = read<std::uint32_t>(encoded, averaged_header + i * named_size);
     if (bucket < least || bucket >= buckets) return malformed();
     least = std::uint64_t{bucket} + 1;
   }
@@ -112,7 +111,7 @@ result<bucket_sizes> bucket_sizes::parse(std::string_view encoded, std::uint32_t
 }
 
 std::string_view bucket_sizes::named() const noexcept {
-  return encoded_.substr(averaged_header, get<std::uint32_t>(encoded_.substr(9)) * named_size);
+  return encoded_.substr(averaged_header, read<std::uint32_t>(encoded_, 9) * named_size);
 }
 
 bool bucket_sizes::is_empty(std::uint32_t bucket) const noexcept {
@@ -133,14 +132,30 @@ std::uint64_t bucket_sizes::of(std::uint32_t bucket) const noexcept {
   for (std::size_t last = all.size() / named_size; first < last;) {
     const auto middle = first + (last - first) / 2;
     const auto entry = all.substr(middle * named_size);
-    const auto at = get<std::uint32_t>(entry);
+    const auto at = read<std::uint32_t>(entry);
     if (at == bucket) return steps[static_cast<unsigned char>(entry[4])];
     if (at < bucket)
       first = middle + 1;
     else
       last = middle;
   }
-  return get<std::uint64_t>(encoded_.substr(1));
+  return read<std::uint64_t>(encoded_, 1);
+}
+
+std::string empty_buckets(std::string_view encoded, std::uint32_t buckets) {
+  const auto sizes = bucket_sizes::parse(encoded, buckets);
+  if (!sizes || encoded.empty()) return {};
+  std::string bits;
+  for (std::uint32_t b = 0; b < buckets; ++b) {
+    if (sizes->may_hold(b)) continue;
+    if (bits.empty()) bits.resize(bits_size(buckets), '\0');
+    set_bit(bits, 0, b);
+  }
+  return bits;
+}
+
+bool is_empty_bucket(std::string_view bits, std::uint32_t bucket) noexcept {
+  return bucket / 8 < bits.size() && (static_cast<unsigned char>(bits[bucket / 8]) >> (bucket % 8) & 1) != 0;
 }
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 #pragma once
 
-/// How large the buckets of a map output are, in at most one byte each: the driver keeps it of every map task, and
-/// every reader gets it, so that nobody asks for what is empty. Pure values.
+/// How large the buckets of a map output are, in at most one byte each: the driver keeps it of every map task. Readers
+/// are told which are empty, so that nobody asks for those. Pure values.
 ///
 /// Up to 2,000 buckets: u8 0, then for each bucket a level: 0 for an empty one, else the number of the smallest step
 /// that is not below its size; steps are about a tenth apart. Beyond (as Spark does there): u8 1, u64 average size of
@@ -43,5 +43,10 @@ private:
 
   std::string_view encoded_;
 };
+
+/// What readers need of it: a bit for each bucket, set where it is known to be empty; "" where none is.
+std::string empty_buckets(std::string_view encoded, std::uint32_t buckets);
+/// Of such bits, whose sender may be wrong about their number.
+bool is_empty_bucket(std::string_view bits, std::uint32_t bucket) noexcept;
 
 } // namespace troupe

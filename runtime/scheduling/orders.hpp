@@ -47,15 +47,14 @@ struct shuffle_input {
   std::vector<block_endpoint> endpoints;
   std::vector<std::uint32_t> endpoint_of_map; ///< per map partition an index in `endpoints`
   std::vector<attempt_number> attempt_of_map; ///< per map partition the accepted attempt
-  std::uint32_t buckets = 0;                  ///< of each map output
-  /// Per map partition the encoded sizes of its buckets (see bucket_sizes); null: of none anything is known.
-  std::shared_ptr<const packed_column> sizes_of_map;
+  /// Per map partition which of its buckets are empty (see empty_buckets); null: of none anything is known.
+  std::shared_ptr<const packed_column> empty_of_map;
 
   bool operator==(const shuffle_input& other) const {
     return shuffle == other.shuffle && endpoints == other.endpoints && endpoint_of_map == other.endpoint_of_map &&
-           attempt_of_map == other.attempt_of_map && buckets == other.buckets &&
-           (sizes_of_map && other.sizes_of_map ? *sizes_of_map == *other.sizes_of_map
-                                               : sizes_of_map == other.sizes_of_map);
+           attempt_of_map == other.attempt_of_map &&
+           (empty_of_map && other.empty_of_map ? *empty_of_map == *other.empty_of_map
+                                               : empty_of_map == other.empty_of_map);
   }
 };
 

@@ -1,5 +1,7 @@
 #include <troupe/runtime/scheduling/result_entry.hpp>
 
+#include <troupe/runtime/little_endian.hpp>
+
 namespace troupe {
 
 void append_inline_entry(std::string& to, std::string_view value) {
@@ -9,7 +11,7 @@ void append_inline_entry(std::string& to, std::string_view value) {
 
 void append_block_entry(std::string& to, result_kind kind, std::uint64_t bytes, std::string_view buckets) {
   to.push_back(static_cast<char>(kind));
-  for (int shift = 0; shift < 64; shift += 8) to.push_back(static_cast<char>(bytes >> shift));
+  little_endian::append(to, bytes);
   to.append(buckets);
 }
 
@@ -25,9 +27,7 @@ result<result_entry> decode_result_entry(std::string_view entry) {
     if (entry.size() < 8 || (entry.size() > 8 && !is_map_output))
       return make_error(ec::malformed,
                         "result entry: a size of " + std::to_string(entry.size()) + " bytes where 8 are due");
-    std::uint64_t bytes = 0;
-    for (int i = 0; i < 8; ++i) bytes |= std::uint64_t{static_cast<unsigned char>(entry[i])} << (8 * i);
-    return result_entry{static_cast<result_kind>(kind), {}, bytes, entry.substr(8)};
+    return result_entry{static_cast<result_kind>(kind), {}, little_endian::read<std::uint64_t>(entry), entry.substr(8)};
   }
   }
   return make_error(ec::malformed, "result entry: unknown kind " + std::to_string(kind));

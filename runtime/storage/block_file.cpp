@@ -1,9 +1,9 @@
 #include <troupe/runtime/storage/block_file.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,33 +14,19 @@
 
 #include <xxhash.h>
 
+#include <troupe/runtime/little_endian.hpp>
 #include <troupe/runtime/storage/file_io.hpp>
 
 namespace troupe {
 
 namespace {
 
-constexpr std::size_t buffer_size = 256 << 10;
 constexpr std::uint32_t version = 1;
 constexpr std::string_view magic = "TRPF";
 constexpr std::size_t trailer_size = 24;
 
 error io_error(const char* what, const std::string& path, int code) {
   return make_error(ec::io, std::string{what} + " block file " + path + ": " + describe_errno(code));
-}
-
-template <class Number>
-void put(std::string& to, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    to.push_back(static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i)));
-}
-
-template <class Number>
-Number get(std::string_view from, std::size_t at) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i)
-    number |= std::uint64_t{static_cast<unsigned char>(from[at + i])} << (8 * i);
-  return static_cast<Number>(number);
 }
 
 /// Fills `to`; false where the file does not hold so much.
@@ -69,23 +55,24 @@ result<std::unique_ptr<block_file>> block_file::adopt(descriptor file) {
   const auto size = static_cast<std::uint64_t>(status.st_size);
   std::string trailer(trailer_size, '\0');
   if (size < trailer_size || !read_at(file.get(), size - trailer_size, trailer)) return broken("it is too short");
-  const auto count = get<std::uint64_t>(trailer, 0);
-  if (std::string_view{trailer}.substr(20) != magic || get<std::uint32_t>(trailer, 16) != version)
+  const auto count = little_endian::read<std::uint64_t>(trailer);
+  if (std::string_view{trailer}.substr(20) != magic || little_endian::read<std::uint32_t>(trailer, 16) != version)
     return broken("it ends in something else than an index");
-  if (count > (size - trailer_size) / 8) return broken("its index is larger than the file");
+  if (count > std::min<std::uint64_t>((size - trailer_size) / 8, std::numeric_limits<std::uint32_t>::max()))
+    return broken("its index is larger than the file");
   std::string index(count * 8, '\0');
   const auto pages = size - trailer_size - index.size();
   if (!read_at(file.get(), pages, index)) return broken("its index cannot be read");
-  if (XXH3_64bits(index.data(), index.size()) != get<std::uint64_t>(trailer, 8)) return broken("its index is damaged");
-  std::vector<std::uint64_t> ends(count);
+  if (XXH3_64bits(index.data(), index.size()) != little_endian::read<std::uint64_t>(trailer, 8))
+    return broken("its index is damaged");
   std::uint64_t before = 0;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    ends[i] = get<std::uint64_t>(index, 8 * i);
-    if (ends[i] < before) return broken("its index runs backwards");
-    before = ends[i];
+  for (std::size_t at = 0; at < index.size(); at += 8) {
+    const auto end = little_endian::read<std::uint64_t>(index, at);
+    if (end < before) return broken("its index runs backwards");
+    before = end;
   }
   if (before != pages) return broken("its index is of another file");
-  std::unique_ptr<block_file> made{new block_file{{}, std::move(ends)}};
+  std::unique_ptr<block_file> made{new block_file{{}, static_cast<std::uint32_t>(count), pages}};
   made->held_ = std::make_shared<const descriptor>(std::move(file));
   return made;
 }
@@ -105,10 +92,16 @@ result<std::shared_ptr<const descriptor>> block_file::descriptor_of_all() const 
 }
 
 result<file_piece> block_file::open(std::uint32_t bucket) const {
-  if (size(bucket) == 0) return file_piece{};
   auto file = descriptor_of_all();
   if (!file) return file.error();
-  return file_piece{std::move(*file), begin_of(bucket), size(bucket)};
+  std::string ends(bucket == 0 ? 8 : 16, '\0');
+  if (!read_at((*file)->get(), size_ + 8 * (std::uint64_t{bucket} + 1) - ends.size(), ends))
+    return make_error(ec::io, "the index of block file " + path_ + " cannot be read");
+  const auto begin = bucket == 0 ? 0 : little_endian::read<std::uint64_t>(ends);
+  const auto end = little_endian::read<std::uint64_t>(ends, ends.size() - 8);
+  if (begin > end || end > size_) return make_error(ec::io, "the index of block file " + path_ + " is damaged");
+  if (begin == end) return file_piece{};
+  return file_piece{std::move(*file), begin, end - begin};
 }
 
 result<block_file_writer> block_file_writer::create(std::string path) {
@@ -124,25 +117,20 @@ result<block_file_writer> block_file_writer::create_in_memory(const std::string&
 }
 
 block_file_writer::~block_file_writer() {
-  if (file_ && !in_memory_) ::unlink(path_.c_str());
+  if (file_ && owned_) ::unlink(path_.c_str());
 }
 
 error block_file_writer::failed(int code) const { return io_error("cannot write", path_, code); }
 
 result<void> block_file_writer::append(std::string_view pages) {
   written_ += pages.size();
-  if (buffer_.size() + pages.size() > buffer_size)
-    if (auto flushed = flush(); !flushed) return flushed;
-  if (pages.size() < buffer_size / 4) {
-    buffer_.append(pages);
-    return {};
-  }
-  if (const int code = write_all(file_.get(), pages); code != 0) return failed(code);
+  if (const int code = pieces_.append(file_.get(), pages); code != 0) return failed(code);
   return {};
 }
 
 result<void> block_file_writer::append(int fd, std::uint64_t offset, std::uint64_t size) {
-  if (auto flushed = flush(); !flushed) return flushed;
+  if (size == 0) return {};
+  if (const int code = pieces_.flush(file_.get()); code != 0) return failed(code);
   written_ += size;
   auto at = static_cast<off_t>(offset);
   while (size > 0) {
@@ -156,42 +144,33 @@ result<void> block_file_writer::append(int fd, std::uint64_t offset, std::uint64
   return {};
 }
 
-result<void> block_file_writer::flush() {
-  if (const int code = write_all(file_.get(), buffer_); code != 0) return failed(code);
-  buffer_.clear();
-  return {};
-}
-
 result<std::unique_ptr<block_file>> block_file_writer::finish() {
   std::string index;
   index.reserve(ends_.size() * 8 + trailer_size);
-  for (const auto end : ends_) put(index, end);
+  for (const auto end : ends_) little_endian::append(index, end);
   const auto checksum = XXH3_64bits(index.data(), index.size());
-  put(index, std::uint64_t{ends_.size()});
-  put(index, std::uint64_t{checksum});
-  put(index, version);
+  little_endian::append(index, std::uint64_t{ends_.size()});
+  little_endian::append(index, std::uint64_t{checksum});
+  little_endian::append(index, version);
   index.append(magic);
-  if (auto flushed = flush(); !flushed) return flushed.error();
-  if (const int code = write_all(file_.get(), index); code != 0) return failed(code);
+  for (const int code : {pieces_.append(file_.get(), index), pieces_.flush(file_.get())})
+    if (code != 0) return failed(code);
   if (in_memory_) {
     // From here on nobody can change it, whoever has a descriptor; what is handed out cannot even try.
     if (::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
       return failed(errno);
     descriptor read_only{::open(("/proc/self/fd/" + std::to_string(file_.get())).c_str(), O_RDONLY | O_CLOEXEC)};
     if (!read_only) return failed(errno);
-    file_ = {};
-    std::unique_ptr<block_file> made{new block_file{{}, std::move(ends_)}};
+    std::unique_ptr<block_file> made{new block_file{{}, static_cast<std::uint32_t>(ends_.size()), written_}};
     made->in_memory_ = true;
     made->held_ = std::make_shared<const descriptor>(std::move(read_only));
     return made;
   }
+  std::unique_ptr<block_file> made{new block_file{path_, static_cast<std::uint32_t>(ends_.size()), written_}};
+  owned_ = false; // from here on the file goes with `made`
   // Where the system could not keep what it took, some say so only now.
-  if (!file_.close()) {
-    const int code = errno;
-    ::unlink(path_.c_str());
-    return failed(code);
-  }
-  return std::unique_ptr<block_file>{new block_file{std::move(path_), std::move(ends_)}};
+  if (!file_.close()) return failed(errno);
+  return made;
 }
 
 } // namespace troupe

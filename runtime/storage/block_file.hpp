@@ -16,6 +16,7 @@
 
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/storage/descriptor.hpp>
+#include <troupe/runtime/storage/file_io.hpp>
 
 namespace troupe {
 
@@ -41,21 +42,22 @@ public:
   /// have. Error io where the file is no longer what was written. @pre bucket < buckets()
   result<file_piece> open(std::uint32_t bucket) const;
 
-  std::uint32_t buckets() const noexcept { return static_cast<std::uint32_t>(ends_.size()); }
-  /// Bytes of pages: of all buckets, and of one.
-  std::uint64_t size() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
-  std::uint64_t size(std::uint32_t bucket) const noexcept { return ends_[bucket] - begin_of(bucket); }
+  std::uint32_t buckets() const noexcept { return buckets_; }
+  /// Bytes of the pages of all buckets.
+  std::uint64_t size() const noexcept { return size_; }
   /// True where it has no name and takes memory instead of disk.
   bool in_memory() const noexcept { return in_memory_; }
 
 private:
   friend class block_file_writer;
-  block_file(std::string path, std::vector<std::uint64_t> ends) : path_(std::move(path)), ends_(std::move(ends)) {}
-  std::uint64_t begin_of(std::uint32_t bucket) const noexcept { return bucket == 0 ? 0 : ends_[bucket - 1]; }
+  block_file(std::string path, std::uint32_t buckets, std::uint64_t size)
+    : path_(std::move(path)), buckets_(buckets), size_(size) {}
   result<std::shared_ptr<const descriptor>> descriptor_of_all() const;
 
+  // The index stays where it is: with many buckets it would take more memory than what else is known of all files.
   const std::string path_; ///< "": it is held by its descriptor
-  const std::vector<std::uint64_t> ends_;
+  const std::uint32_t buckets_;
+  const std::uint64_t size_;
   bool in_memory_ = false;
   std::shared_ptr<const descriptor> held_;
   mutable std::mutex mutex_;
@@ -83,16 +85,16 @@ public:
 
 private:
   block_file_writer(std::string path, bool in_memory, descriptor file)
-    : path_(std::move(path)), in_memory_(in_memory), file_(std::move(file)) {}
-  result<void> flush();
+    : path_(std::move(path)), in_memory_(in_memory), owned_(!in_memory), file_(std::move(file)) {}
   error failed(int code) const;
 
   std::string path_; ///< where it lies in memory: what it is called
   bool in_memory_ = false;
+  bool owned_ = false; ///< the name goes with the writer
   descriptor file_;
   std::uint64_t written_ = 0;
   std::vector<std::uint64_t> ends_;
-  std::string buffer_; ///< small pages on their way
+  piece_writer pieces_;
 };
 
 } // namespace troupe

@@ -39,7 +39,9 @@ result<block_set::pointer> write_file(block_directories& directories, const std:
 bucket_source buckets_of(const block_content& content) {
   return [&content](block_file_writer& to, std::uint32_t bucket) -> result<void> {
     for (const auto& spill : content.spills)
-      if (auto moved = to.append(spill.fd(), spill.begin_of(bucket), spill.size(bucket)); !moved) return moved;
+      for (std::size_t segment = 0; segment < spill.segments(); ++segment)
+        if (auto moved = to.append(spill.fd(), spill.begin_of(segment, bucket), spill.size(segment, bucket)); !moved)
+          return moved;
     for (const auto& page : content.pages[bucket])
       if (auto moved = to.append(page); !moved) return moved;
     return {};
@@ -47,6 +49,13 @@ bucket_source buckets_of(const block_content& content) {
 }
 
 } // namespace
+
+std::uint64_t block_set::memory_for(const block_content& content) noexcept {
+  std::uint64_t pages = 0;
+  for (const auto& bucket : content.pages) pages += bucket.size();
+  return content.size() + pages * (sizeof(std::string) + sizeof(std::string_view)) +
+         content.pages.size() * sizeof(std::size_t);
+}
 
 block_set::block_set(block_content content, memory_budget::share memory)
   : size_(content.size()), memory_(std::move(memory)) {
@@ -101,17 +110,6 @@ result<block_set::pointer> block_set::copy_to_file(block_directories& directorie
 std::span<const std::string_view> block_set::parts_of(std::uint32_t bucket) const noexcept {
   const auto begin = bucket == 0 ? 0 : ends_[bucket - 1];
   return std::span{parts_}.subspan(begin, ends_[bucket] - begin);
-}
-
-std::vector<std::uint64_t> block_set::sizes() const {
-  std::vector<std::uint64_t> all(buckets());
-  for (std::uint32_t b = 0; b < all.size(); ++b) {
-    if (file_)
-      all[b] = file_->size(b);
-    else
-      for (const auto part : parts_of(b)) all[b] += part.size();
-  }
-  return all;
 }
 
 result<block_view> block_set::view(std::uint32_t bucket, const pointer& self) const {

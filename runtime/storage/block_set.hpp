@@ -21,6 +21,8 @@ class block_set {
 public:
   using pointer = std::shared_ptr<const block_set>;
 
+  /// Bytes that it takes in memory, with all that belongs to it.
+  static std::uint64_t memory_for(const block_content& content) noexcept;
   /// In memory that was taken for it. @pre nothing of it was spilled
   block_set(block_content content, memory_budget::share memory);
   /// The same as a file that lies in memory, so that other processes of this machine can have a descriptor of it. Error
@@ -36,9 +38,10 @@ public:
     : size_(file->size()), file_(std::move(file)), memory_(std::move(memory)) {}
 
   std::uint64_t size() const noexcept { return size_; }
+  /// Bytes that were taken for it.
+  std::uint64_t memory() const noexcept { return memory_.bytes(); }
   std::uint32_t buckets() const noexcept { return file_ ? file_->buckets() : static_cast<std::uint32_t>(ends_.size()); }
   bool in_memory() const noexcept { return !file_ || file_->in_memory(); }
-  std::vector<std::uint64_t> sizes() const;
   /// One bucket; `self` is what owns this. @pre bucket < buckets()
   result<block_view> view(std::uint32_t bucket, const pointer& self) const;
 

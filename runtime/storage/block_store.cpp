@@ -1,8 +1,10 @@
 #include <troupe/runtime/storage/block_store.hpp>
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -31,6 +33,8 @@ struct block_store::impl {
   struct entry {
     set_pointer set; ///< null: being stored
     storage_level level = storage_level::memory_and_disk;
+    std::uint64_t put = 0; ///< number of the call that stores it: another one may have the key by the time it is done
+    bool moving = false;   ///< to a file
     std::optional<std::list<block_key>::iterator> use; ///< of cached ones in memory: place in `by_use`
   };
   using entries = std::map<block_key, entry>;
@@ -46,6 +50,7 @@ struct block_store::impl {
   mutable std::list<block_key> by_use; ///< cached ones in memory, the one used longest ago first
   entries sets;
   std::uint64_t total = 0;
+  std::uint64_t puts = 0;
   std::vector<block_key> evicted;
 
   void forget_use(entry& e) {
@@ -67,49 +72,71 @@ struct block_store::impl {
     return taken;
   }
 
-  /// The cached block that goes next, to make room for this one: none of the same dataset, which would only chase each
-  /// other.
-  std::optional<block_key> victim_for(const block_key& key) const {
-    for (const auto& candidate : by_use)
-      if (key.kind != block_kind::cached || candidate.source != key.source) return candidate;
+  /// The cached block that goes next to make room of so many bytes for this one: none of the same dataset, which would
+  /// only chase each other, none that somebody reads, whose memory stays taken, and none at all where that makes too
+  /// little room.
+  std::optional<block_key> victim_for(const block_key& key, std::uint64_t bytes) const {
+    std::optional<block_key> first;
+    std::uint64_t room = budget.limit() - std::min(budget.limit(), budget.used());
+    for (const auto& candidate : by_use) {
+      const auto& e = sets.at(candidate);
+      if (e.moving || e.set.use_count() > 1) continue;
+      if (key.kind == block_kind::cached && candidate.source == key.source) continue;
+      if (!first) first = candidate;
+      room += e.set->memory();
+      if (room >= bytes) return first;
+    }
     return std::nullopt;
   }
 
   std::optional<memory_budget::share> make_room(const block_key& key, std::uint64_t bytes) {
-    if (bytes > budget.limit()) return std::nullopt;
     for (;;) {
       if (auto share = budget.take(bytes)) return share;
-      std::unique_lock lock{mutex};
-      const auto victim = victim_for(key);
-      if (!victim) return std::nullopt;
-      auto& e = sets.at(*victim);
-      forget_use(e);
-      const auto set = e.set;
-      if (e.level == storage_level::memory) {
-        evicted.push_back(*victim);
-        const auto gone = take(sets.find(*victim), std::next(sets.find(*victim)));
-        lock.unlock();
-        continue;
+      std::vector<set_pointer> gone; // without the lock: memory takes its time, too
+      set_pointer moving;
+      std::optional<block_key> victim;
+      {
+        const std::lock_guard lock{mutex};
+        victim = victim_for(key, bytes);
+        if (!victim) return std::nullopt;
+        const auto place = sets.find(*victim);
+        if (place->second.level == storage_level::memory) {
+          evicted.push_back(*victim);
+          gone = take(place, std::next(place));
+        } else {
+          place->second.moving = true;
+          moving = place->second.set;
+        }
       }
-      lock.unlock();
-      auto moved = set->copy_to_file(directories, file_name(*victim));
-      lock.lock();
-      const auto place = sets.find(*victim);
-      if (place == sets.end() || place->second.set != set) continue; // removed meanwhile
-      if (moved) {
-        place->second.set = std::move(*moved);
-      } else {
-        evicted.push_back(*victim);
-        const auto gone = take(place, std::next(place));
-        lock.unlock();
-      }
+      if (moving) move_to_file(*victim, moving);
+    }
+  }
+
+  /// Where it cannot be written it is dropped.
+  void move_to_file(const block_key& key, set_pointer& set) {
+    result<set_pointer> moved = make_error(ec::io, "it was not moved");
+    try {
+      moved = set->copy_to_file(directories, file_name(key));
+    } catch (const std::bad_alloc&) { // then it goes, which makes room
+    }
+    std::vector<set_pointer> gone;
+    const std::lock_guard lock{mutex};
+    const auto place = sets.find(key);
+    if (place == sets.end() || place->second.set != set) return; // removed meanwhile
+    if (moved) {
+      forget_use(place->second);
+      place->second.moving = false;
+      place->second.set = std::move(*moved);
+    } else {
+      evicted.push_back(key);
+      gone = take(place, std::next(place));
     }
   }
 
   /// What is to be kept of the content under the key.
   result<set_pointer> keep(const block_key& key, block_content content, storage_level level) {
     if (level != storage_level::disk && content.spills.empty())
-      if (auto share = make_room(key, content.size())) {
+      if (auto share = make_room(key, block_set::memory_for(content))) {
         if (content.size() < shared_from)
           return std::make_shared<const block_set>(std::move(content), std::move(*share));
         auto shared = block_set::make_shared_memory(content, file_name(key), std::move(*share));
@@ -125,29 +152,38 @@ block_store::block_store(options opts) : impl_(std::make_unique<impl>(std::move(
 
 block_store::~block_store() = default;
 
-result<std::vector<std::uint64_t>> block_store::put(const block_key& key, block_content content, storage_level level) {
+result<void> block_store::put(const block_key& key, block_content content, storage_level level) {
   auto& d = *impl_;
+  /// The key is this call's until it is done, however it ends.
+  struct reservation {
+    impl& store;
+    const block_key& key;
+    const std::uint64_t number;
+    ~reservation() {
+      const std::lock_guard lock{store.mutex};
+      const auto place = store.sets.find(key);
+      if (place != store.sets.end() && place->second.put == number && !place->second.set) store.sets.erase(place);
+    }
+  };
+  std::uint64_t number = 0;
   {
     const std::lock_guard lock{d.mutex};
     const auto [place, added] = d.sets.try_emplace(key);
     if (!added) return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");
     place->second.level = level;
+    number = place->second.put = ++d.puts;
   }
+  const reservation mine{d, key, number};
   auto kept = d.keep(key, std::move(content), level);
+  if (!kept) return kept.error();
   const std::lock_guard lock{d.mutex};
   const auto place = d.sets.find(key);
-  const bool wanted = place != d.sets.end() && !place->second.set;
-  if (!kept) {
-    if (wanted) d.sets.erase(place);
-    return kept.error();
-  }
-  auto sizes = (*kept)->sizes();
-  if (!wanted) return sizes; // it was removed while it was being stored
+  if (place == d.sets.end() || place->second.put != number) return {}; // it was removed while it was being stored
   auto& e = place->second;
+  if (key.kind == block_kind::cached && (*kept)->in_memory()) e.use = d.by_use.insert(d.by_use.end(), key);
   e.set = std::move(*kept);
-  if (key.kind == block_kind::cached && e.set->in_memory()) e.use = d.by_use.insert(d.by_use.end(), key);
   d.total += e.set->size();
-  return sizes;
+  return {};
 }
 
 result<block_view> block_store::get(const block_key& key, std::uint32_t bucket) const {

@@ -73,11 +73,10 @@ public:
   block_store& operator=(const block_store&) = delete;
 
   /// Stores one set: in memory, where there is room or cached blocks of others can make some, those that were used
-  /// longest ago first; else in a file. @returns the sizes of its buckets. Errors, upon which nothing is stored:
+  /// longest ago first; else in a file. Errors, upon which nothing is stored:
   /// invalid_argument for a key that is there already; io where a file cannot be written; overloaded where there is no
   /// room in memory for what is kept nowhere else.
-  result<std::vector<std::uint64_t>> put(const block_key& key, block_content content,
-                                         storage_level level = storage_level::memory_and_disk);
+  result<void> put(const block_key& key, block_content content, storage_level level = storage_level::memory_and_disk);
   /// One bucket; error not_found names the key, io where its file is not what it was.
   result<block_view> get(const block_key& key, std::uint32_t bucket) const;
   /// Drops all sets of a stage, or one set. Views that were handed out stay valid.

@@ -31,22 +31,11 @@ result<spill_file> spill_file::write(block_directories& directories, const std::
   spill_file made;
   auto written = directories.make_file(name + ".spill", [&](const std::string& path) -> result<void> {
     spill_file file;
+    file.path_ = path;
     file.file_ = descriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
     if (!file.file_) return spill_error("cannot create", path, errno);
     ::unlink(path.c_str());
-    std::uint64_t size = 0;
-    std::string small; // pages of many buckets are small ones
-    for (const auto& bucket : pages) {
-      for (const auto& page : bucket) {
-        small.append(page);
-        size += page.size();
-        if (small.size() < (256 << 10)) continue;
-        if (const int code = write_all(file.fd(), small); code != 0) return spill_error("cannot write", path, code);
-        small.clear();
-      }
-      file.ends_.push_back(size);
-    }
-    if (const int code = write_all(file.fd(), small); code != 0) return spill_error("cannot write", path, code);
+    if (auto first = file.append(pages); !first) return first;
     made = std::move(file);
     return {};
   });
@@ -54,9 +43,29 @@ result<spill_file> spill_file::write(block_directories& directories, const std::
   return made;
 }
 
+result<void> spill_file::append(const std::vector<std::vector<std::string>>& pages) {
+  const auto begin = ends_.empty() ? 0 : ends_.back().back();
+  auto size = begin;
+  std::vector<std::uint64_t> ends;
+  ends.reserve(pages.size());
+  piece_writer pieces; // pages of many buckets are small ones
+  for (const auto& bucket : pages) {
+    for (const auto& page : bucket) {
+      size += page.size();
+      if (const int code = pieces.append(fd(), page); code != 0) return spill_error("cannot write", path_, code);
+    }
+    ends.push_back(size);
+  }
+  if (const int code = pieces.flush(fd()); code != 0) return spill_error("cannot write", path_, code);
+  begins_.push_back(begin);
+  ends_.push_back(std::move(ends));
+  return {};
+}
+
 std::uint64_t block_content::size(std::uint32_t bucket) const noexcept {
   std::uint64_t total = 0;
-  for (const auto& spill : spills) total += spill.size(bucket);
+  for (const auto& spill : spills)
+    for (std::size_t segment = 0; segment < spill.segments(); ++segment) total += spill.size(segment, bucket);
   for (const auto& page : pages[bucket]) total += page.size();
   return total;
 }
@@ -65,6 +74,12 @@ std::uint64_t block_content::size() const noexcept {
   std::uint64_t total = 0;
   for (std::uint32_t b = 0; b < pages.size(); ++b) total += size(b);
   return total;
+}
+
+std::vector<std::uint64_t> block_content::sizes() const {
+  std::vector<std::uint64_t> all(pages.size());
+  for (std::uint32_t b = 0; b < all.size(); ++b) all[b] = size(b);
+  return all;
 }
 
 block_content block_content::of(std::string value, page_compression how) {
@@ -77,9 +92,10 @@ block_content block_content::of(std::string value, page_compression how) {
 
 bucket_writer::bucket_writer(options opts)
   : opts_(std::move(opts)), sealer_(opts_.compression), buckets_(opts_.buckets) {
+  // What belongs to each bucket before anything is in it counts, too.
+  memory_ = opts_.memory - std::min(opts_.memory / 2, opts_.buckets * (sizeof(bucket_pages) + 2 * page_header_size));
   // The pages at hand alone should take no more than a quarter of the memory.
-  page_target_ =
-      std::clamp<std::uint64_t>(opts_.memory / 4 / std::max(1u, opts_.buckets), smallest_target, largest_target);
+  page_target_ = std::clamp<std::uint64_t>(memory_ / 4 / std::max(1u, opts_.buckets), smallest_target, largest_target);
   for (auto& b : buckets_) page_sealer::begin(b.open);
 }
 
@@ -87,7 +103,7 @@ void bucket_writer::close_page(bucket_pages& b) {
   used_ -= b.counted;
   sealer_.seal(b.open);
   if (b.open.capacity() > b.open.size() + b.open.size() / 4) b.open.shrink_to_fit();
-  used_ += b.open.size();
+  used_ += b.open.capacity();
   b.sealed.push_back(std::move(b.open));
   b.open = {};
   // One page was full: the next one probably will be, too.
@@ -112,9 +128,33 @@ std::vector<std::vector<std::string>> bucket_writer::take_pages() {
 void bucket_writer::spill() {
   if (!opts_.directories) return;
   close_pages();
-  auto file = spill_file::write(*opts_.directories, opts_.name, take_pages());
+  const auto pages = take_pages();
+  if (!spills_.empty() && spills_.back().append(pages)) return;
+  // Its directory may be full: another one takes the next file.
+  auto file = spill_file::write(*opts_.directories, opts_.name, pages);
   if (!file) throw std::runtime_error(file.error().message);
   spills_.push_back(std::move(*file));
+}
+
+void bucket_writer::check() const {
+  if (failed_)
+    throw std::runtime_error(
+        "a part of what the task wrote is lost: writing it has failed before, and the exception was "
+        "caught instead of ending the task");
+}
+
+void bucket_writer::make_room(bucket_pages& b) {
+  check();
+  failed_ = true;
+  if (b.counted >= page_target_) close_page(b);
+  if (used_ > memory_) spill();
+  failed_ = false;
+}
+
+std::size_t bucket_writer::spills() const noexcept {
+  std::size_t all = 0;
+  for (const auto& file : spills_) all += file.segments();
+  return all;
 }
 
 void bucket_writer::write_whole(std::uint32_t bucket, std::string_view bytes) {
@@ -124,11 +164,15 @@ void bucket_writer::write_whole(std::uint32_t bucket, std::string_view bytes) {
   b.open.append(bytes);
   used_ += page_sealer::content_size(b.open) - b.counted;
   b.counted = page_sealer::content_size(b.open);
+  check();
+  failed_ = true;
   close_page(b);
-  if (used_ > opts_.memory) spill();
+  if (used_ > memory_) spill();
+  failed_ = false;
 }
 
 block_content bucket_writer::finish() {
+  check();
   close_pages();
   return {take_pages(), std::move(spills_)};
 }

@@ -16,6 +16,21 @@ int write_all(int fd, std::string_view bytes) noexcept {
   return 0;
 }
 
+int piece_writer::append(int fd, std::string_view piece) {
+  constexpr std::size_t at_once = 256 << 10;
+  if (waiting_.size() + piece.size() > at_once)
+    if (const int code = flush(fd); code != 0) return code;
+  if (piece.size() >= at_once / 4) return write_all(fd, piece);
+  waiting_.append(piece);
+  return 0;
+}
+
+int piece_writer::flush(int fd) {
+  const int code = write_all(fd, waiting_);
+  waiting_.clear();
+  return code;
+}
+
 std::string describe_errno(int code) {
   std::string text = std::strerror(code);
   if (code == ENOSPC || code == EDQUOT) text += " (make room, or name directories that have some by troupe.local.dir)";

@@ -1,13 +1,13 @@
 #include <troupe/runtime/storage/page.hpp>
 
-#include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include <lz4.h>
 #include <xxhash.h>
 #include <zstd.h>
+
+#include <troupe/runtime/little_endian.hpp>
 
 namespace troupe {
 
@@ -16,18 +16,6 @@ namespace {
 constexpr unsigned codec_shift = 56;
 constexpr std::uint64_t size_mask = (std::uint64_t{1} << codec_shift) - 1;
 
-void put(char* to, std::uint64_t number) noexcept {
-  if constexpr (std::endian::native == std::endian::big) number = __builtin_bswap64(number);
-  std::memcpy(to, &number, sizeof number);
-}
-
-std::uint64_t get(const char* from) noexcept {
-  std::uint64_t number;
-  std::memcpy(&number, from, sizeof number);
-  if constexpr (std::endian::native == std::endian::big) number = __builtin_bswap64(number);
-  return number;
-}
-
 std::uint64_t checksum_of(const char* header, std::string_view stored) noexcept {
   return XXH3_64bits_withSeed(stored.data(), stored.size(), XXH3_64bits(header, 16));
 }
@@ -35,10 +23,11 @@ std::uint64_t checksum_of(const char* header, std::string_view stored) noexcept 
 error damaged(const char* what) { return make_error(ec::malformed, std::string{"the block is damaged: "} + what); }
 
 /// Into `to`, from `at` on, where it fits. @returns the size, 0 where it does not fit
-std::size_t compress(page_compression how, std::string_view content, std::string& to, std::size_t at) {
+std::size_t compress(page_compression how, ZSTD_CCtx_s* zstd, std::string_view content, std::string& to,
+                     std::size_t at) {
   const auto room = to.size() - at;
   if (how.codec == page_codec::zstd) {
-    const auto n = ZSTD_compress(to.data() + at, room, content.data(), content.size(), how.level);
+    const auto n = ZSTD_compressCCtx(zstd, to.data() + at, room, content.data(), content.size(), how.level);
     return ZSTD_isError(n) ? 0 : n;
   }
   constexpr std::size_t most = std::numeric_limits<int>::max();
@@ -55,9 +44,9 @@ bool may_be_of(page_codec codec, std::string_view stored, std::uint64_t content)
   return ZSTD_getFrameContentSize(stored.data(), stored.size()) == content;
 }
 
-bool decompress(page_codec codec, std::string_view stored, std::string& content) {
+bool decompress(page_codec codec, ZSTD_DCtx_s* zstd, std::string_view stored, std::string& content) {
   if (codec == page_codec::zstd)
-    return ZSTD_decompress(content.data(), content.size(), stored.data(), stored.size()) == content.size();
+    return ZSTD_decompressDCtx(zstd, content.data(), content.size(), stored.data(), stored.size()) == content.size();
   constexpr std::size_t most = std::numeric_limits<int>::max();
   if (stored.size() > most || content.size() > most) return false;
   return LZ4_decompress_safe(stored.data(), content.data(), static_cast<int>(stored.size()),
@@ -75,20 +64,25 @@ std::string_view to_string(page_codec codec) noexcept {
   return "unknown";
 }
 
+void page_sealer::end_zstd::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
+void page_reader::end_zstd::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
+
 void page_sealer::seal(std::string& page) {
   const auto raw = content_size(page);
   auto codec = page_codec::none;
   if (how_.codec != page_codec::none && raw >= 64) {
     scratch_.resize(page_header_size + raw - raw / 8);
-    const auto n = compress(how_, std::string_view{page}.substr(page_header_size), scratch_, page_header_size);
+    if (how_.codec == page_codec::zstd && !zstd_) zstd_.reset(ZSTD_createCCtx());
+    const auto n =
+        compress(how_, zstd_.get(), std::string_view{page}.substr(page_header_size), scratch_, page_header_size);
     if (n > 0) {
       codec = how_.codec;
       page = std::string{scratch_, 0, page_header_size + n}; // of no more memory than it needs
     }
   }
-  put(page.data(), raw | std::uint64_t{static_cast<std::uint8_t>(codec)} << codec_shift);
-  put(page.data() + 8, content_size(page));
-  put(page.data() + 16, checksum_of(page.data(), std::string_view{page}.substr(page_header_size)));
+  little_endian::write(page.data(), raw | std::uint64_t{static_cast<std::uint8_t>(codec)} << codec_shift);
+  little_endian::write(page.data() + 8, std::uint64_t{content_size(page)});
+  little_endian::write(page.data() + 16, checksum_of(page.data(), std::string_view{page}.substr(page_header_size)));
 }
 
 namespace {
@@ -104,12 +98,14 @@ struct opened_page {
 result<opened_page> open_page(std::string_view& pages) {
   if (pages.size() < page_header_size) return damaged("a page ends within its header");
   const auto* const header = pages.data();
-  const auto size = get(header + 8);
+  const auto size = little_endian::read<std::uint64_t>(pages, 8);
   if (size > pages.size() - page_header_size) return damaged("a page is cut short");
   const auto stored = pages.substr(page_header_size, size);
-  if (checksum_of(header, stored) != get(header + 16)) return damaged("a page does not match its checksum");
+  if (checksum_of(header, stored) != little_endian::read<std::uint64_t>(pages, 16))
+    return damaged("a page does not match its checksum");
   pages.remove_prefix(page_header_size + size);
-  return opened_page{get(header) & size_mask, static_cast<page_codec>(get(header) >> codec_shift), stored};
+  const auto first = little_endian::read<std::uint64_t>({header, 8});
+  return opened_page{first & size_mask, static_cast<page_codec>(first >> codec_shift), stored};
 }
 
 } // namespace
@@ -126,12 +122,13 @@ result<std::string_view> page_reader::next() {
     return damaged("a page is compressed in an unknown way");
   if (!may_be_of(page->codec, page->stored, page->raw)) return damaged("a page has another size than it says");
   scratch_.resize(page->raw);
-  if (!decompress(page->codec, page->stored, scratch_)) return damaged("a page cannot be decompressed");
+  if (page->codec == page_codec::zstd && !zstd_) zstd_.reset(ZSTD_createDCtx());
+  if (!decompress(page->codec, zstd_.get(), page->stored, scratch_)) return damaged("a page cannot be decompressed");
   return std::string_view{scratch_};
 }
 
 std::optional<std::uint64_t> page_size(std::string_view header) noexcept {
-  const auto stored = get(header.data() + 8);
+  const auto stored = little_endian::read<std::uint64_t>(header, 8);
   if (stored > std::numeric_limits<std::uint64_t>::max() - page_header_size) return std::nullopt;
   return page_header_size + stored;
 }

@@ -9,11 +9,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <troupe/runtime/result.hpp>
+
+struct ZSTD_CCtx_s; // of the library, whose header nobody else needs
+struct ZSTD_DCtx_s;
 
 namespace troupe {
 
@@ -46,7 +50,11 @@ public:
   void seal(std::string& page);
 
 private:
+  struct end_zstd {
+    void operator()(ZSTD_CCtx_s* context) const noexcept;
+  };
   page_compression how_;
+  std::unique_ptr<ZSTD_CCtx_s, end_zstd> zstd_; ///< costs more to make than a small page to compress
   std::string scratch_;
 };
 
@@ -64,7 +72,11 @@ public:
   result<std::string_view> next();
 
 private:
+  struct end_zstd {
+    void operator()(ZSTD_DCtx_s* context) const noexcept;
+  };
   std::string_view rest_;
+  std::unique_ptr<ZSTD_DCtx_s, end_zstd> zstd_;
   std::string scratch_;
 };
 

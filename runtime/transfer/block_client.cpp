@@ -69,10 +69,8 @@ void block_client::read(const shuffle_input& input, std::uint32_t bucket,
     if (endpoint >= input.endpoints.size())
       throw std::runtime_error("the shuffle input names block server " + std::to_string(endpoint) + " of " +
                                std::to_string(input.endpoints.size()));
-    if (input.sizes_of_map && i < input.sizes_of_map->size() && bucket < input.buckets) {
-      const auto sizes = bucket_sizes::parse((*input.sizes_of_map)[i], input.buckets);
-      if (sizes && !sizes->may_hold(bucket)) continue;
-    }
+    if (input.empty_of_map && i < input.empty_of_map->size() && is_empty_bucket((*input.empty_of_map)[i], bucket))
+      continue;
     blocks.push_back(
         {endpoint, output_key(input.shuffle, static_cast<partition_index>(i), input.attempt_of_map[i]), bucket});
   }

@@ -1,5 +1,7 @@
 #include <troupe/runtime/transfer/block_protocol.hpp>
 
+#include <troupe/runtime/little_endian.hpp>
+
 namespace troupe::block_protocol {
 
 namespace {
@@ -8,11 +10,7 @@ constexpr std::string_view magic = "TRPB";
 constexpr std::string_view server_label = "troupe-block-server";
 constexpr std::string_view client_label = "troupe-block-client";
 
-template <class Number>
-void put(std::string& to, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    to.push_back(static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i)));
-}
+using little_endian::append;
 
 std::string begin_frame(kind k) {
   std::string frame(length_size, '\0');
@@ -22,7 +20,7 @@ std::string begin_frame(kind k) {
 
 std::string finish_frame(std::string frame) {
   std::string length;
-  put(length, static_cast<std::uint32_t>(frame.size() - length_size));
+  append(length, static_cast<std::uint32_t>(frame.size() - length_size));
   frame.replace(0, length_size, length);
   return frame;
 }
@@ -44,10 +42,8 @@ public:
   }
   template <class Number>
   Number number() {
-    std::uint64_t n = 0;
     const auto taken = bytes(sizeof(Number));
-    for (std::size_t i = 0; i < taken.size(); ++i) n |= std::uint64_t{static_cast<unsigned char>(taken[i])} << (8 * i);
-    return static_cast<Number>(n);
+    return taken.empty() ? Number{} : little_endian::read<Number>(taken);
   }
   void expect(kind k) { good_ = number<std::uint8_t>() == static_cast<std::uint8_t>(k) && good_; }
   void require(bool condition) { good_ = good_ && condition; }
@@ -69,8 +65,8 @@ error malformed(std::string_view expected) {
 std::string encode(const hello& h) {
   auto frame = begin_frame(kind::hello);
   frame.append(magic);
-  put(frame, h.version);
-  put(frame, static_cast<std::uint16_t>(h.cluster_id.size()));
+  append(frame, h.version);
+  append(frame, static_cast<std::uint16_t>(h.cluster_id.size()));
   frame.append(h.cluster_id);
   frame.append(h.nonce);
   return finish_frame(std::move(frame));
@@ -91,41 +87,41 @@ std::string encode_proof(std::string_view proof) {
 
 std::string encode(const fetch& f) {
   auto frame = begin_frame(kind::fetch);
-  put(frame, f.credit);
-  put(frame, static_cast<std::uint8_t>(f.lend ? 1 : 0));
+  append(frame, f.credit);
+  append(frame, static_cast<std::uint8_t>(f.lend ? 1 : 0));
   for (const auto& block : f.blocks) {
-    put(frame, static_cast<std::uint8_t>(block.key.kind));
-    put(frame, block.key.source);
-    put(frame, block.key.partition);
-    put(frame, block.key.attempt);
-    put(frame, block.bucket);
-    put(frame, block.offset);
+    append(frame, static_cast<std::uint8_t>(block.key.kind));
+    append(frame, block.key.source);
+    append(frame, block.key.partition);
+    append(frame, block.key.attempt);
+    append(frame, block.bucket);
+    append(frame, block.offset);
   }
   return finish_frame(std::move(frame));
 }
 
 std::string encode(const grant& g) {
   auto frame = begin_frame(kind::grant);
-  put(frame, g.credit);
+  append(frame, g.credit);
   return finish_frame(std::move(frame));
 }
 
 std::string encode(const data& d) {
   auto frame = begin_frame(kind::data);
-  put(frame, d.size);
+  append(frame, d.size);
   return finish_frame(std::move(frame));
 }
 
 std::string encode(const lend& l) {
   auto frame = begin_frame(kind::lend);
-  put(frame, l.offset);
-  put(frame, l.size);
+  append(frame, l.offset);
+  append(frame, l.size);
   return finish_frame(std::move(frame));
 }
 
 std::string encode(const error& failure) {
   auto frame = begin_frame(kind::failure);
-  put(frame, static_cast<std::uint16_t>(failure.code));
+  append(frame, static_cast<std::uint16_t>(failure.code));
   frame.append(std::string_view{failure.message}.substr(0, max_server_frame - 3));
   return finish_frame(std::move(frame));
 }

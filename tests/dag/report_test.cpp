@@ -156,7 +156,7 @@ TEST(report, another_incarnation_lease_or_executor_is_not_heard) {
   h.check_idle();
 }
 
-TEST(report, sizes_of_map_outputs_travel_to_their_readers) {
+TEST(report, which_buckets_are_empty_travels_to_their_readers) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{}.cores(2));
   const auto job = h.submit(map_reduce(2, 3));
@@ -168,10 +168,9 @@ TEST(report, sizes_of_map_outputs_travel_to_their_readers) {
   ASSERT_TRUE(install);
   ASSERT_THAT(install->inputs, SizeIs(1));
   const auto& input = install->inputs[0];
-  EXPECT_EQ(input.buckets, 3u);
-  ASSERT_TRUE(input.sizes_of_map);
-  EXPECT_EQ((*input.sizes_of_map)[0], first);
-  EXPECT_EQ((*input.sizes_of_map)[1], "");
+  ASSERT_TRUE(input.empty_of_map);
+  EXPECT_EQ((*input.empty_of_map)[0], "\2");
+  EXPECT_EQ((*input.empty_of_map)[1], "");
   h.drain();
   h.check_idle();
 }

@@ -349,8 +349,8 @@ TEST(decode, refuses_indexes_that_point_nowhere) {
                                     "installs[0].inputs[0].endpoint_of_map names endpoint 0 of 0");
   expect_malformed<executor_orders>(input(piece(2, "") + piece(3, std::string{"\x00", 1})),
                                     "installs[0].inputs[0].attempt_of_map has 0 entries for 1 map outputs");
-  expect_malformed<executor_orders>(input(piece(6, piece(1, std::string(4, '\0')))),
-                                    "installs[0].inputs[0].sizes_of_map has 1 entries for 0 map outputs");
+  expect_malformed<executor_orders>(input(piece(5, piece(1, std::string(4, '\0')))),
+                                    "installs[0].inputs[0].empty_of_map has 1 entries for 0 map outputs");
 }
 
 TEST(decode, refuses_amounts_and_names_that_cannot_be) {

@@ -33,7 +33,7 @@ static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
 static_assert(field_count<result_location>() == 5);
-static_assert(field_count<shuffle_input>() == 6);
+static_assert(field_count<shuffle_input>() == 5);
 static_assert(field_count<stage_install>() == 10);
 static_assert(field_count<stage_progress>() == 16);
 static_assert(field_count<stage_spec>() == 14);
@@ -212,8 +212,7 @@ stage_install full_install() {
   input.endpoints = {full_endpoint(), block_endpoint{executor_id{8}, 1, "", 0}};
   input.endpoint_of_map = {0, 1, 1};
   input.attempt_of_map = {0, 300, 0};
-  input.buckets = 12;
-  input.sizes_of_map = std::make_shared<const packed_column>(column({"", any_bytes, "x"}));
+  input.empty_of_map = std::make_shared<const packed_column>(column({"", any_bytes, "x"}));
   s.inputs = {input};
   s.gang = std::make_shared<const packed_column>(column({"host-a:4242", "host-b", "", any_bytes}));
   return s;

@@ -78,5 +78,22 @@ TEST(bucket_sizes, that_follow_no_form_are_malformed) {
   EXPECT_FALSE(bucket_sizes::parse(twice, 4000));
 }
 
+TEST(empty_buckets, are_told_by_a_bit_each) {
+  const std::vector<std::uint64_t> few{5, 0, 7, 0, 0, 0, 0, 1, 0};
+  const auto bits = empty_buckets(encode_bucket_sizes(few), 9);
+  EXPECT_EQ(bits.size(), 2u);
+  for (std::uint32_t b = 0; b < 9; ++b) EXPECT_EQ(is_empty_bucket(bits, b), few[b] == 0) << b;
+  std::vector<std::uint64_t> many(5000, 3);
+  EXPECT_EQ(empty_buckets(encode_bucket_sizes(many), 5000), "") << "nothing to tell";
+  many[4999] = 0;
+  const auto last = empty_buckets(encode_bucket_sizes(many), 5000);
+  EXPECT_TRUE(is_empty_bucket(last, 4999));
+  EXPECT_FALSE(is_empty_bucket(last, 4998));
+  EXPECT_EQ(empty_buckets("", 9), "");
+  EXPECT_EQ(empty_buckets("nonsense", 9), "");
+  EXPECT_FALSE(is_empty_bucket("\xff", 8)) << "beyond what was told";
+  EXPECT_FALSE(is_empty_bucket(bits, 0xffffffff));
+}
+
 } // namespace
 } // namespace troupe

@@ -59,7 +59,7 @@ TEST_F(block_file_test, can_be_read_by_who_knows_a_descriptor_alone) {
   ASSERT_EQ((*adopted)->buckets(), 4u);
   for (std::uint32_t b = 0; b < 4; ++b) {
     EXPECT_EQ(bytes_of(**adopted, b), buckets_of_file[b]);
-    EXPECT_EQ((*adopted)->size(b), buckets_of_file[b].size());
+    EXPECT_EQ((*adopted)->open(b)->size, buckets_of_file[b].size());
   }
 }
 

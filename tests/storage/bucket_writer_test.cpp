@@ -63,11 +63,13 @@ TEST_F(bucket_writer_test, what_does_not_is_spilled_to_files_without_names_and_c
     EXPECT_GT(writer.spills(), codec == page_codec::none ? 10u : 3u);
     EXPECT_EQ(files(), 0u) << "a process that is killed now leaves nothing";
     auto content = writer.finish();
-    const auto size = content.size();
+    EXPECT_EQ(content.spills.size(), 1u) << "one descriptor, however often it spills";
+    const auto sizes = content.sizes();
+    EXPECT_EQ(sizes[0] + sizes[1] + sizes[2], content.size());
     block_store store{{{directory}, 1 << 20}};
-    const auto sizes = store.put(output_key({1}, 0, 0), std::move(content));
-    ASSERT_TRUE(sizes) << sizes.error().message;
-    EXPECT_EQ((*sizes)[0] + (*sizes)[1] + (*sizes)[2], size);
+    const auto kept = store.put(output_key({1}, 0, 0), std::move(content));
+    ASSERT_TRUE(kept) << kept.error().message;
+    EXPECT_EQ(store.bytes(), sizes[0] + sizes[1] + sizes[2]);
     EXPECT_EQ(files(), 1u) << "one file for all buckets";
     for (int b = 0; b < 3; ++b)
       EXPECT_TRUE(text_of(store.get(output_key({1}, 0, 0), static_cast<std::uint32_t>(b))) == expected(50'000, b));
@@ -108,6 +110,34 @@ TEST_F(bucket_writer_test, a_spill_that_cannot_be_written_is_an_error_that_names
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string{e.what()}.find("/missing/out.spill"), std::string::npos) << e.what();
   }
+}
+
+TEST_F(bucket_writer_test, what_was_lost_is_not_forgotten_by_who_catches_the_exception) {
+  block_directories missing{{directory + "/missing"}};
+  bucket_writer writer{{.buckets = 3, .memory = 1000, .directories = &missing, .name = "out"}};
+  int thrown = 0;
+  for (int i = 0; i < 3000; ++i) {
+    try {
+      writer.page(0).append("a record");
+      writer.wrote(0);
+    } catch (const std::runtime_error&) { // as a task might that takes it for a bad line
+      ++thrown;
+    }
+  }
+  EXPECT_GT(thrown, 0);
+  EXPECT_THROW(writer.finish(), std::runtime_error);
+}
+
+TEST_F(bucket_writer_test, a_record_that_was_not_written_whole_leaves_nothing) {
+  bucket_writer writer{{.buckets = 1}};
+  writer.page(0).append("whole;");
+  writer.wrote(0);
+  writer.page(0).append("its serialisation thro"); // no word that it was written
+  writer.page(0).append("next;");
+  writer.wrote(0);
+  const auto content = writer.finish();
+  std::vector<std::string_view> parts{content.pages[0].begin(), content.pages[0].end()};
+  EXPECT_EQ(testing::text_of(block_view{nullptr, parts, {}, 0}), "whole;next;");
 }
 
 TEST_F(bucket_writer_test, the_next_directory_is_used_where_one_fails) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <troupe/runtime/storage/block_pages.hpp>
+#include <troupe/runtime/storage/block_set.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 
 namespace troupe::testing {
@@ -19,6 +20,11 @@ inline block_content content_of(const std::vector<std::string>& buckets, page_co
   bucket_writer writer{options};
   for (std::uint32_t b = 0; b < buckets.size(); ++b) writer.write_whole(b, buckets[b]);
   return writer.finish();
+}
+
+/// What such a set takes of an executor's memory.
+inline std::uint64_t memory_of(const std::vector<std::string>& buckets) {
+  return block_set::memory_for(content_of(buckets));
 }
 
 /// What a bucket's pages hold; throws std::runtime_error where they are damaged.

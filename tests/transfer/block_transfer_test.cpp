@@ -316,10 +316,10 @@ TEST_F(transfer_test, a_shuffle_is_read_in_map_order_from_several_places) {
 
   // Who is known to hold nothing is not even asked.
   auto known = input;
-  known.buckets = 2;
-  packed_column sizes;
-  for (const auto& of : {std::vector<std::uint64_t>{1, 0}, {0, 1}, {0, 0}}) sizes.push_back(encode_bucket_sizes(of));
-  known.sizes_of_map = std::make_shared<const packed_column>(sizes);
+  packed_column empty;
+  for (const auto& of : {std::vector<std::uint64_t>{1, 0}, {0, 1}, {0, 0}})
+    empty.push_back(empty_buckets(encode_bucket_sizes(of), 2));
+  known.empty_of_map = std::make_shared<const packed_column>(empty);
   all.clear();
   c.read(known, 1, [&](std::string_view bytes) { all += bytes; });
   EXPECT_EQ(all, "b1");
