@@ -29,6 +29,7 @@ struct executor_state {
   executor_config config;
   std::unique_ptr<executor_core> core;
   std::unique_ptr<task_runner> runner;
+  std::unique_ptr<takeover_worker> takeovers; ///< of a shuffle service
   std::unique_ptr<gate> admitted;
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
@@ -67,6 +68,7 @@ struct executor_state {
   void dispatch(executor_pointer self);
   void report(executor_pointer self, executor_report&& content);
   void tell_of_overdue(executor_pointer self, time_point now);
+  void tell_of_takeovers(executor_pointer self);
   void beat(executor_pointer self, time_point now);
   void tick_passed(executor_pointer self);
   void leave(executor_pointer self, error why);
@@ -134,6 +136,7 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
     tell_as(me, me, box(std::move(arrival)));
   };
   runner = std::make_unique<task_runner>(std::move(options));
+  if (config.take_over) takeovers = std::make_unique<takeover_worker>(config.take_over);
 }
 
 void executor_state::dispatch(executor_pointer self) {
@@ -161,6 +164,9 @@ void executor_state::dispatch(executor_pointer self) {
       unbegun = true;
     } else if (auto* l = std::get_if<effects::forget_executor>(&effect)) {
       if (config.runner.shuffles) config.runner.shuffles->forget(l->executor);
+    } else if (auto* t = std::get_if<effects::take_over_blocks>(&effect)) {
+      log->info("takes-over executor={} blocks={}", t->what.from.executor.value, t->what.blocks.size());
+      if (takeovers) takeovers->start(std::move(t->what));
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {
@@ -196,6 +202,15 @@ void executor_state::tell_of_overdue(executor_pointer self, time_point now) {
   if (!content.overdue.empty()) report(self, std::move(content));
 }
 
+void executor_state::tell_of_takeovers(executor_pointer self) {
+  if (!takeovers) return;
+  executor_report content;
+  content.taken_over = takeovers->take_done();
+  for (const auto& taken : content.taken_over)
+    log->info("took-over executor={} blocks={}", taken.from.executor.value, taken.blocks.size());
+  if (!content.taken_over.empty()) report(self, std::move(content));
+}
+
 void executor_state::beat(executor_pointer self, time_point now) {
   last_beat = now;
   const auto load = runner->current_load();
@@ -221,6 +236,7 @@ void executor_state::tick_passed(executor_pointer self) {
   last_word += std::min(lateness, now - last_word);
   runner->flush();
   tell_of_overdue(self, now);
+  tell_of_takeovers(self);
   if (now - last_beat >= heartbeat_interval) beat(self, now);
   // A driver that is there is silent between its heartbeats.
   if (now - last_word > config.driver_timeout + (driver_out_of_reach ? duration::zero() : heartbeat_interval)) {
@@ -250,6 +266,7 @@ void executor_state::finish(executor_pointer self, error why) {
   reason = std::move(why);
   // Waiting for tasks to end takes a while and an actor must not wait.
   ending = std::thread{[this, me = executor_actor{self}] {
+    takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
     ended = true;
     tell_as(me, me, tick{});

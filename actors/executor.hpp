@@ -14,6 +14,7 @@
 #include <troupe/runtime/execution/task_runner.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 #include <troupe/runtime/transfer/handshake.hpp>
+#include <troupe/runtime/transfer/takeover_worker.hpp>
 
 namespace troupe {
 
@@ -24,6 +25,7 @@ struct executor_config {
   std::shared_ptr<const session_secret> secret;
   task_runner::options runner; ///< without id, `on_outcomes` and `on_arrival`
   std::shared_ptr<block_store> blocks;
+  takeover_worker::action take_over; ///< of a shuffle service, else empty
   logger_source loggers = silent_loggers();
   duration driver_timeout = std::chrono::seconds{3}; ///< it ends when the driver has been out of reach so long
   duration request_timeout = std::chrono::seconds{10};

@@ -269,6 +269,7 @@ result<void> application::impl::start_driver(const master_address& master) {
         return make_error(visible.error().code, "host " + host.name + ": " + visible.error().message);
     }
     d->allocation.only_fixed = !description.elastic;
+    d->allocation.outputs_outlive = opts.effective.get(keys::transfer_same_host) == "auto";
     d->allocation.exact_matching = d->scheduler.matching == profile_matching::exact;
     for (const auto& e : description.executors) d->fixed_executors.emplace_back(e.profile, e.count);
     make_process_backend = [this, description, source](const endpoint& at) {

@@ -37,6 +37,7 @@
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
 #include <troupe/runtime/transfer/local_address.hpp>
+#include <troupe/runtime/transfer/take_over.hpp>
 
 namespace troupe {
 namespace {
@@ -75,6 +76,7 @@ std::string limits_text(const executor_start& start) {
     out += " " + part.directory;
   }
   if (start.limits.memory > 0) out += "\nmemory-limit " + std::to_string(start.limits.memory);
+  if (start.shuffle_service) out += "\nshuffle-service 1";
   if (start.command_processes > 0) out += "\ncommand-processes " + std::to_string(start.command_processes);
   if (!start.limits.cpus.empty()) out += "\ncpus";
   for (const auto cpu : start.limits.cpus) out += " " + std::to_string(cpu);
@@ -88,6 +90,8 @@ result<bool> read_limit(const std::string& key, const std::string& value, execut
     in >> out.limits.memory;
   } else if (key == "command-processes") {
     in >> out.command_processes;
+  } else if (key == "shuffle-service") {
+    in >> out.shuffle_service;
   } else if (key == "cpus") {
     for (int cpu = 0; in >> cpu;) out.limits.cpus.push_back(cpu);
     return true;
@@ -201,7 +205,9 @@ result<void> write_start_file(const std::string& path, const executor_start& sta
   return {};
 }
 
-std::string name_of_executor(request_id request) { return "executor-" + std::to_string(request.value); }
+std::string name_of_executor(request_id request) {
+  return request ? "executor-" + std::to_string(request.value) : "shuffle-service";
+}
 
 std::string log_link_of(executor_id executor) { return "log-of-executor-" + std::to_string(executor.value); }
 
@@ -259,6 +265,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   info.epoch = make_incarnation();
   info.pid = static_cast<std::uint32_t>(getpid());
   info.native = run.native;
+  info.shuffle_service = start.shuffle_service;
   info.build_id = build_id();
   info.log_file = log.path();
   info.slots = slots_of(info.capacity, info.profile).slots;
@@ -322,6 +329,16 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.memory = memory;
   executor.runner.compression = compression_of(s);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
+  block_connection::options connecting{cluster_id, directory->path(), s.get(keys::transfer_connect_timeout),
+                                       s.get(keys::transfer_read_timeout)};
+  if (start.shuffle_service)
+    executor.take_over = [&, to_log = log.loggers()("launcher")](const block_takeover& what,
+                                                                 const std::function<bool()>& stop) {
+      error failure;
+      auto taken = take_over(what, *blocks, **server, *secret, connecting, stop, failure);
+      if (failure) to_log->warn("take-over executor={} {}", what.from.executor.value, failure.message);
+      return block_takeover{what.from, std::move(taken)};
+    };
   executor.info = std::move(info);
   if (run.on_admitted) executor.on_admitted = [&run, cluster_id](executor_id id) { run.on_admitted(id, cluster_id); };
   executor.on_end = [&](const error& reason, bool all_ended) {
@@ -378,10 +395,12 @@ int executor_main(int argc, char** argv, bool native) {
   executor_run run;
   run.name = name_of_executor(document->start.info.request);
   run.native = native;
-  run.on_admitted = [&](executor_id id, const std::string&) {
-    std::error_code ignored; // it runs as well without
-    std::filesystem::create_symlink(run.name + ".log", document->start.run_directory + "/" + log_link_of(id), ignored);
-  };
+  if (!document->start.shuffle_service) // nobody asks for its log by a number
+    run.on_admitted = [&](executor_id id, const std::string&) {
+      std::error_code ignored; // it runs as well without
+      std::filesystem::create_symlink(run.name + ".log", document->start.run_directory + "/" + log_link_of(id),
+                                      ignored);
+    };
   const int code = run_executor(document->start, document->effective, run, why);
   if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
   return code;

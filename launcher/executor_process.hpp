@@ -23,6 +23,7 @@ struct executor_start {
   std::vector<std::string> local_directories; ///< of the session, to join; none: blocks are kept in the run directory
   executor_info info;                         ///< profile, capacity with addresses, request, host
   process_limits limits;                      ///< of the process
+  bool shuffle_service = false;               ///< it only keeps what others leave
   std::uint32_t command_processes = 0;        ///< most processes and threads of one command; 0: no limit
 };
 
@@ -32,7 +33,7 @@ inline constexpr const char* executor_argument = "--troupe-executor";
 /// Writes the file that `executor_start` and the settings travel in. Mode 0600.
 result<void> write_start_file(const std::string& path, const executor_start& start, const settings& s);
 
-/// How the executor that was started for this request is called in the names of its files.
+/// How the executor that was started for this request is called in the names of its files. 0: the shuffle service.
 std::string name_of_executor(request_id request);
 
 /// A link in the session's run directory to the log of the executor with this number, which says nothing about the name

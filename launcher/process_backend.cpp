@@ -51,12 +51,15 @@ process_backend::process_backend(options opts)
 
 process_backend::~process_backend() {
   converge({});
+  if (service_) stop({}, *service_);
   const auto deadline = now() + options_.grace + std::chrono::milliseconds{2500};
   for (;;) {
     reap();
-    if (children_.empty()) break;
-    if (now() > deadline)
+    if (children_.empty() && !service_) break;
+    if (now() > deadline) {
       for (auto& [id, c] : children_) kill(c.pid, SIGKILL);
+      if (service_) kill(service_->pid, SIGKILL);
+    }
     poll(nullptr, 0, 2);
   }
   if (liveness_read_ >= 0) close(liveness_read_);
@@ -73,6 +76,7 @@ void process_backend::converge(const std::vector<executor_order>& wanted) {
     } else if (order.parked && !it->second.parked) {
       it->second.parked = true;
       carving_.park(order.request);
+      start_service();
     }
   }
   for (auto& [request, c] : children_)
@@ -109,6 +113,20 @@ void process_backend::start(const executor_order& order) {
   c.shape = order.shape.shape;
   c.pid = *pid;
   children_.emplace(order.request, c);
+}
+
+/// With the first executor that is to go although its output is needed. It takes no room: it runs nothing.
+void process_backend::start_service() {
+  if (service_ || options_.effective.get(keys::transfer_same_host) != "auto") return;
+  auto what = options_.start;
+  what.shuffle_service = true;
+  what.info.profile.executor["cores"] = {1, {}, {}};
+  what.info.profile.task["cpus"] = share::whole(1);
+  what.info.capacity.cores = 1;
+  auto pid = spawn({}, what);
+  if (!pid) return; // those that are parked go on serving; the next one tries again
+  service_.emplace();
+  service_->pid = *pid;
 }
 
 result<pid_t> process_backend::spawn(request_id request, const executor_start& what) {
@@ -158,6 +176,18 @@ void process_backend::stop(request_id, child& c) {
 
 void process_backend::reap() {
   const auto moment = now();
+  if (service_) {
+    int status = 0;
+    const auto got = waitpid(service_->pid, &status, WNOHANG);
+    if (got == 0 && service_->stopping && moment > service_->kill_at) kill(service_->pid, SIGKILL);
+    if (got != 0) {
+      clear_up_after_executor(options_.start, {}, got > 0 && WIFSIGNALED(status));
+      service_.reset();
+      // What it kept is lost; who is still to be relieved waits for the next one.
+      if (std::any_of(children_.begin(), children_.end(), [](const auto& c) { return c.second.parked; }))
+        start_service();
+    }
+  }
   for (auto it = children_.begin(); it != children_.end();) {
     auto& c = it->second;
     int status = 0;

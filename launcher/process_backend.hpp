@@ -57,6 +57,7 @@ private:
   };
 
   void start(const executor_order& order);
+  void start_service();
   result<pid_t> spawn(request_id request, const executor_start& what);
   void stop(request_id request, child& c);
   void reap();
@@ -64,6 +65,7 @@ private:
   options options_;
   carving carving_;
   std::map<request_id, child> children_;
+  std::optional<child> service_;            ///< keeps what executors leave that were parked
   std::vector<launch_status> ended_;        ///< not reported yet
   std::vector<std::future<void>> removals_; ///< of files of executors that have ended
   std::set<request_id> over_;               ///< ended or refused, and wanted until the allocator has heard of it

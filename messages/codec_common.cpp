@@ -253,6 +253,16 @@ static void read(const pb::RegisteredProfiles& in, registered_profiles& out, con
 // -- endpoints
 // ---------------------------------------------------------------------------------------------------------
 
+void write(const held_block& in, pb::HeldBlock& out, const place&) {
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_bytes(in.bytes);
+}
+
+void read(const pb::HeldBlock& in, held_block& out, const place&) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.bytes = in.bytes();
+}
+
 void write(const block_endpoint& in, pb::BlockEndpoint& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);

@@ -19,6 +19,7 @@ void write(const executor_info& in, pb::ExecutorInfo& out, const place& at) {
   write(in.blocks, *out.mutable_blocks(), place{at, "blocks"});
   out.set_log_file(at.text("log_file", in.log_file));
   out.set_shape(in.shape.value);
+  out.set_shuffle_service(in.shuffle_service);
 }
 
 void read(const pb::ExecutorInfo& in, executor_info& out, const place& at) {
@@ -36,6 +37,7 @@ void read(const pb::ExecutorInfo& in, executor_info& out, const place& at) {
   read(in.blocks(), out.blocks, place{at, "blocks"});
   out.log_file = at.text("log_file", in.log_file());
   out.shape.value = in.shape();
+  out.shuffle_service = in.shuffle_service();
 }
 
 static void write(const running_attempt& in, pb::RunningAttempt& out, const place&) {
@@ -46,16 +48,6 @@ static void write(const running_attempt& in, pb::RunningAttempt& out, const plac
 static void read(const pb::RunningAttempt& in, running_attempt& out, const place&) {
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.lease.value = in.lease();
-}
-
-static void write(const held_block& in, pb::HeldBlock& out, const place&) {
-  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
-  out.set_bytes(in.bytes);
-}
-
-static void read(const pb::HeldBlock& in, held_block& out, const place&) {
-  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
-  out.bytes = in.bytes();
 }
 
 static void write(const executor_registration& in, pb::ExecutorRegistration& out, const place& at) {

@@ -241,6 +241,16 @@ static void read(const pb::BarrierRelease& in, barrier_release& out, const place
   check_texts(out, at);
 }
 
+static void write(const block_takeover& in, pb::BlockTakeover& out, const place& at) {
+  write(in.from, *out.mutable_from(), place{at, "from"});
+  write_list(in.blocks, *out.mutable_blocks(), at, "blocks");
+}
+
+static void read(const pb::BlockTakeover& in, block_takeover& out, const place& at) {
+  read(in.from(), out.from, place{at, "from"});
+  read_list(in.blocks(), out.blocks, at, "blocks");
+}
+
 static void write(const executor_orders& in, pb::ExecutorOrders& out, const place& at) {
   out.set_epoch(in.epoch);
   out.set_sequence(in.sequence);
@@ -253,6 +263,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.installs, *out.mutable_installs(), at, "installs");
   write_list(in.batches, *out.mutable_batches(), at, "batches");
   write_list(in.barriers, *out.mutable_barriers(), at, "barriers");
+  write_list(in.takeovers, *out.mutable_takeovers(), at, "takeovers");
   out.set_stop(in.stop);
 }
 
@@ -268,6 +279,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.installs(), out.installs, at, "installs");
   read_list(in.batches(), out.batches, at, "batches");
   read_list(in.barriers(), out.barriers, at, "barriers");
+  read_list(in.takeovers(), out.takeovers, at, "takeovers");
   out.stop = in.stop();
 }
 
@@ -410,6 +422,7 @@ static void write(const executor_report& in, pb::ExecutorReport& out, const plac
   write_list(in.outcomes, *out.mutable_outcomes(), at, "outcomes");
   write_list(in.overdue, *out.mutable_overdue(), at, "overdue");
   write_list(in.arrivals, *out.mutable_arrivals(), at, "arrivals");
+  write_list(in.taken_over, *out.mutable_taken_over(), at, "taken_over");
 }
 
 static void read(const pb::ExecutorReport& in, executor_report& out, const place& at) {
@@ -420,6 +433,7 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
   read_list(in.outcomes(), out.outcomes, at, "outcomes");
   read_list(in.overdue(), out.overdue, at, "overdue");
   read_list(in.arrivals(), out.arrivals, at, "arrivals");
+  read_list(in.taken_over(), out.taken_over, at, "taken_over");
 }
 
 } // namespace troupe::wire

@@ -43,6 +43,8 @@ void read(const pb::ResolvedProfile& in, resolved_profile& out, const place& at)
 void write(const std::variant<native_program, command_program>& in, pb::Program& out, const place& at);
 void read(const pb::Program& in, std::variant<native_program, command_program>& out, const place& at);
 
+void write(const held_block& in, pb::HeldBlock& out, const place& at);
+void read(const pb::HeldBlock& in, held_block& out, const place& at);
 void write(const block_endpoint& in, pb::BlockEndpoint& out, const place& at);
 void read(const pb::BlockEndpoint& in, block_endpoint& out, const place& at);
 

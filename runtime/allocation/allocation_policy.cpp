@@ -116,7 +116,7 @@ std::vector<idle_executor> allocation_policy::read_idle(const load_report& repor
     }
     if (asked_.contains(idle.executor)) continue;
     const auto limit = static_cast<std::uint64_t>(options_.idle_timeout.count());
-    if (options_.dynamic && !r.fixed && !idle.serving && idle.idle_nanoseconds >= limit)
+    if (options_.dynamic && !r.fixed && (!idle.serving || options_.outputs_outlive) && idle.idle_nanoseconds >= limit)
       ask_release(idle, now, out);
     else
       reclaimable.push_back(idle);

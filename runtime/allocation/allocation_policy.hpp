@@ -64,6 +64,7 @@ public:
     duration idle_timeout = std::chrono::seconds{60};
     duration launch_timeout = std::chrono::seconds{30}; ///< from request to admission
     duration retry_pause = std::chrono::seconds{1};     ///< after a failed launch of a shape; doubles up to 32 times
+    bool outputs_outlive = false; ///< what an executor serves is kept when it goes, so it may go although it serves
     duration answer_timeout = std::chrono::seconds{10}; ///< a release request without an answer is made again
     std::uint32_t max_executors = 10'000;
     std::vector<fixed_executors> fixed;

@@ -136,6 +136,7 @@ void dag_scheduler::on_executor_added(const executor_info& info, time_point now,
   exclude_newcomer(e);
   scarce_due_ = gather_due_ = true; // whoever could not be served before perhaps can be now
   touch_idle(e, now);
+  if (info.shuffle_service) add_service(e, now);
   out.push_back(effects::publish{events::executor_added{info, profile_of(info)}});
   admit(now, out);
   schedule(now, out);
@@ -385,6 +386,7 @@ dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_
     drain(e);
     load_due_ = true;
   }
+  hand_over(e);
   // Draining the last executor that satisfied a demand starts the clock of its time-out.
   schedule(now, out);
   return {true, !record.kept.empty(), {}};

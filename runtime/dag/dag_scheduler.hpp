@@ -266,6 +266,13 @@ private:
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
 
+  // takeover.cpp: outputs that outlive their executors
+  executor_index service_for(const executor_info& info) const;
+  void add_service(executor_index s, time_point now);
+  void remove_service(executor_id service);
+  void hand_over(executor_index e);
+  void on_taken_over(executor_index s, const block_takeover& what, time_point now);
+
   // speculation.cpp: second attempts of tasks that take long
   std::optional<duration> copy_threshold(const stage_run& stage) const;
   bool speculate(time_point now, effects::list& out);
@@ -414,10 +421,11 @@ private:
   std::vector<lease_id> refill_; ///< leases with news in this event
   /// What this event has for executors; those of an executor that is gone are of `no_executor`.
   std::vector<std::pair<executor_index, executor_orders>> orders_;
-  queued_leases queued_;       ///< those that have not been asked for their queue since their news
-  std::set<executor_id> idle_; ///< without a lease
-  suspect_book suspects_;      ///< tasks of unfinished stages, any of which may have ended an executor
-  exclusion_book exclusions_;  ///< of the session: outlives jobs that have succeeded
+  queued_leases queued_;              ///< those that have not been asked for their queue since their news
+  std::set<executor_id> idle_;        ///< without a lease
+  std::vector<executor_id> services_; ///< shuffle services that are there
+  suspect_book suspects_;             ///< tasks of unfinished stages, any of which may have ended an executor
+  exclusion_book exclusions_;         ///< of the session: outlives jobs that have succeeded
   std::map<rank, unschedulable_lane> unschedulable_;
   std::map<lease_id, overdue_attempt> overdue_; ///< attempts in this process that do not end, by the lease they block
   std::uint64_t load_number_ = 0;

@@ -161,7 +161,9 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   idle_.erase(id);
   drop_claims(e);
   if (const auto at = pool_[e].orders; at != executor_record::no_orders) orders_[at].first = no_executor;
+  const bool service = pool_[e].info.shuffle_service;
   pool_.remove(e);
+  if (service) remove_service(id);
   scarce_due_ = gather_due_ = true;
   std::erase_if(overdue_, [this](const auto& entry) { return !pool_.find_lease(entry.first); });
   for (const auto& task : accused) {

@@ -44,6 +44,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
   for (const auto& attempt : report.overdue) on_overdue(e, attempt, now, out);
   for (const auto& arrival : report.arrivals) on_arrival(e, arrival, now);
+  for (const auto& taken : report.taken_over) on_taken_over(e, taken, now);
   schedule(now, out);
 }
 

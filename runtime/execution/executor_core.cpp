@@ -19,7 +19,7 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   seen_ = orders->sequence;
   for (const auto lease : orders->revoked) close(lease, out);
   for (const auto stage : orders->removed_stages)
-    if (stages_.erase(stage) > 0) out.push_back(effects::remove_stage{stage});
+    if (stages_.erase(stage) > 0 || info_.shuffle_service) out.push_back(effects::remove_stage{stage});
   for (const auto& k : orders->kills) out.push_back(effects::kill_attempt{k});
   for (const auto lease : orders->recalled)
     if (leases_.contains(lease)) out.push_back(effects::recall_lease{lease}); // else it was refused
@@ -29,6 +29,8 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   for (std::size_t i = 0; i < orders->batches.size(); ++i) batch(orders, i, out);
   for (const auto& b : orders->barriers)
     if (stages_.contains(b.stage)) out.push_back(effects::release_barrier{b}); // else its tasks have been killed
+  for (const auto& t : orders->takeovers)
+    if (info_.shuffle_service) out.push_back(effects::take_over_blocks{t});
   if (orders->stop) out.push_back(effects::stop_executor{});
 }
 

@@ -62,6 +62,11 @@ struct release_barrier {
   barrier_release what;
   bool operator==(const release_barrier&) const = default;
 };
+/// Keep the blocks of an executor that is to go.
+struct take_over_blocks {
+  block_takeover what;
+  bool operator==(const take_over_blocks&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -69,8 +74,9 @@ struct send_refusal {
 struct stop_executor {
   bool operator==(const stop_executor&) const = default;
 };
-using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
-                                   recall_lease, forget_executor, release_barrier, send_refusal, stop_executor>;
+using any_execution =
+    std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt, recall_lease,
+                 forget_executor, release_barrier, take_over_blocks, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

@@ -102,6 +102,7 @@ struct alignas(64) executor_record {
   std::set<demand_index> barred;                                   ///< not tried there again
   /// Attempts that are to blame for its end, although it is not lost.
   std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
+  executor_id handed_to; ///< shuffle service that was asked to keep what it has; 0: none
   time_point idle_since{};
 };
 

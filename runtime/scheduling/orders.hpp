@@ -129,6 +129,24 @@ struct barrier_release {
   }
 };
 
+/// A block that an executor holds.
+struct held_block {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  std::uint64_t bytes = 0;
+
+  auto operator<=>(const held_block&) const = default;
+};
+
+/// Blocks of an executor that is to go, for one that keeps them.
+struct block_takeover {
+  block_endpoint from;
+  std::vector<held_block> blocks;
+
+  bool operator==(const block_takeover&) const = default;
+};
+
 /// Everything for one executor that one event caused. Applied in the order of the fields.
 struct executor_orders {
   incarnation epoch = 0;                ///< of the addressed executor; another one ignores the orders
@@ -142,12 +160,13 @@ struct executor_orders {
   std::vector<stage_install> installs;
   std::vector<task_batch> batches;
   std::vector<barrier_release> barriers;
-  bool stop = false; ///< finish nothing, say goodbye, end
+  std::vector<block_takeover> takeovers; ///< for who keeps blocks of others
+  bool stop = false;                     ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
-           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && !stop;
+           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() && !stop;
   }
 };
 

@@ -135,6 +135,7 @@ struct executor_report {
   std::vector<std::shared_ptr<const outcome_batch>> outcomes;
   std::vector<overdue_attempt> overdue;
   std::vector<barrier_arrival> arrivals;
+  std::vector<block_takeover> taken_over; ///< what it keeps from now on
 
   bool operator==(const executor_report& other) const;
 };
@@ -172,6 +173,8 @@ struct executor_info {
   std::string build_id;
   block_endpoint blocks;
   std::string log_file; ///< path on its host
+  /// It runs no task, but keeps blocks of executors of its machine that are gone, and serves them.
+  bool shuffle_service = false;
 
   bool operator==(const executor_info&) const = default;
 };
@@ -184,16 +187,6 @@ struct running_attempt {
   lease_id lease;
 
   auto operator<=>(const running_attempt&) const = default;
-};
-
-/// A block that an executor already holds when it says hello.
-struct held_block {
-  stage_id stage;
-  partition_index partition = 0;
-  attempt_number attempt = 0;
-  std::uint64_t bytes = 0;
-
-  auto operator<=>(const held_block&) const = default;
 };
 
 } // namespace troupe

@@ -109,6 +109,8 @@ public:
   std::uint32_t copies() const noexcept { return copies_running_; }
   /// done -> pending with the next attempt number: the output is lost.
   void invalidate(partition_index partition);
+  /// The output lies with another executor now. @pre done
+  void output_moved(partition_index partition, executor_index to) noexcept { records_[partition].executor = to; }
   /// From now on the task waits in this lane whenever it is pending.
   void move_to(lane_number lane, partition_index partition);
 

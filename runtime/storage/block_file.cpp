@@ -104,6 +104,12 @@ result<file_piece> block_file::open(std::uint32_t bucket) const {
   return file_piece{std::move(*file), begin, end - begin};
 }
 
+result<file_piece> block_file::open_whole() const {
+  auto file = descriptor_of_all();
+  if (!file) return file.error();
+  return file_piece{std::move(*file), 0, size_ + 8 * std::uint64_t{buckets_} + trailer_size};
+}
+
 result<block_file_writer> block_file_writer::create(std::string path) {
   descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return io_error("cannot create", path, errno);

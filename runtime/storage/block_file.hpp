@@ -42,6 +42,9 @@ public:
   /// have. Error io where the file is no longer what was written. @pre bucket < buckets()
   result<file_piece> open(std::uint32_t bucket) const;
 
+  /// All of it, index included, for `adopt`. Error io.
+  result<file_piece> open_whole() const;
+
   std::uint32_t buckets() const noexcept { return buckets_; }
   /// Bytes of the pages of all buckets.
   std::uint64_t size() const noexcept { return size_; }

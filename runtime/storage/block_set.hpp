@@ -33,6 +33,8 @@ public:
   static result<pointer> write(block_directories& directories, const std::string& name, const block_content& content);
   /// The same set in a file.
   result<pointer> copy_to_file(block_directories& directories, const std::string& name) const;
+  /// All of it as a file on disk. @pre not in_memory
+  result<file_piece> open_whole() const { return file_->open_whole(); }
   /// Around a file that is there.
   explicit block_set(std::unique_ptr<block_file> file, memory_budget::share memory = {})
     : size_(file->size()), file_(std::move(file)), memory_(std::move(memory)) {}

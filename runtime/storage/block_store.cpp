@@ -203,6 +203,44 @@ result<block_view> block_store::get(const block_key& key, std::uint32_t bucket) 
   return set->view(bucket, set);
 }
 
+result<block_view> block_store::get_whole(const block_key& key) {
+  auto& d = *impl_;
+  const auto find = [&]() -> impl::set_pointer {
+    const std::lock_guard lock{d.mutex};
+    const auto i = d.sets.find(key);
+    return i == d.sets.end() ? nullptr : i->second.set;
+  };
+  auto set = find();
+  if (set && set->in_memory()) {
+    auto moved = set->copy_to_file(d.directories, file_name(key));
+    if (!moved) return moved.error();
+    const std::lock_guard lock{d.mutex};
+    const auto i = d.sets.find(key);
+    if (i != d.sets.end() && i->second.set == set) {
+      d.forget_use(i->second);
+      i->second.set = *moved;
+    }
+    set = std::move(*moved);
+  }
+  if (!set) return make_error(ec::not_found, "no block of " + to_string(key) + " is kept here");
+  auto piece = set->open_whole();
+  if (!piece) return piece.error();
+  const auto size = piece->size;
+  return block_view{nullptr, {}, std::move(*piece), size};
+}
+
+result<void> block_store::adopt(const block_key& key, std::unique_ptr<block_file> file) {
+  auto set = std::make_shared<const block_set>(std::move(file));
+  auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  const auto [place, added] = d.sets.try_emplace(key);
+  if (!added) return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");
+  place->second.level = storage_level::disk;
+  d.total += set->size();
+  place->second.set = std::move(set);
+  return {};
+}
+
 void block_store::remove(stage_id stage) {
   std::vector<impl::set_pointer> taken; // destroyed without the lock: files take their time
   const std::lock_guard lock{impl_->mutex};

@@ -79,6 +79,11 @@ public:
   result<void> put(const block_key& key, block_content content, storage_level level = storage_level::memory_and_disk);
   /// One bucket; error not_found names the key, io where its file is not what it was.
   result<block_view> get(const block_key& key, std::uint32_t bucket) const;
+  /// A whole set as a block file on disk, for who takes it over; it is moved there first where it is in memory. Errors
+  /// not_found and io.
+  result<block_view> get_whole(const block_key& key);
+  /// Stores a set that somebody else has written. Error invalid_argument for a key that is there already.
+  result<void> adopt(const block_key& key, std::unique_ptr<block_file> file);
   /// Drops all sets of a stage, or one set. Views that were handed out stay valid.
   void remove(stage_id stage);
   void remove(const block_key& key);

@@ -24,6 +24,8 @@ public:
   }
 
   int get() const noexcept { return fd_; }
+  /// Gives it up to somebody else.
+  int release() noexcept { return std::exchange(fd_, -1); }
   explicit operator bool() const noexcept { return fd_ >= 0; }
   /// Closes it now, since some systems tell only then that they could not keep what they took. False with errno where
   /// that failed.

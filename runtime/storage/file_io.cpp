@@ -18,9 +18,10 @@ int write_all(int fd, std::string_view bytes) noexcept {
 
 int piece_writer::append(int fd, std::string_view piece) {
   constexpr std::size_t at_once = 256 << 10;
-  if (waiting_.size() + piece.size() > at_once)
+  const bool large = piece.size() >= at_once / 4;
+  if (large || waiting_.size() + piece.size() > at_once)
     if (const int code = flush(fd); code != 0) return code;
-  if (piece.size() >= at_once / 4) return write_all(fd, piece);
+  if (large) return write_all(fd, piece);
   waiting_.append(piece);
   return 0;
 }

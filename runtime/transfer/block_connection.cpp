@@ -84,6 +84,22 @@ result<block_connection::answer> block_connection::next_answer(const stream_sock
   return answer{announced->size, {}};
 }
 
+result<std::pair<descriptor, descriptor>> block_connection::take_sockets(const stream_socket::interrupted& stop) {
+  if (!socket_.is_local()) return make_error(ec::unreachable, "its sockets can be had over a local one only");
+  if (auto sent = socket_.send(protocol::encode(protocol::sockets{}), opts_->read_timeout, stop); !sent)
+    return sent.error();
+  std::pair<descriptor, descriptor> both;
+  for (auto* const each : {&both.first, &both.second}) {
+    const auto frame = receive_frame(stop);
+    if (!frame) return frame.error();
+    if (protocol::is(protocol::kind::failure, *frame)) return protocol::read_failure(*frame);
+    const auto lent = protocol::read_lend(*frame);
+    if (!lent) return lent.error();
+    if (lent->size > 0) *each = socket_.take_descriptor();
+  }
+  return both;
+}
+
 result<std::size_t> block_connection::receive_some(char* to, std::size_t room, const stream_socket::interrupted& stop) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes_due_));
   std::size_t got = 0;

@@ -52,6 +52,10 @@ public:
     return take_credit(block_protocol::lend_cost, stop);
   }
 
+  /// The sockets at which the server listens, for TCP and for the file system, to listen there in its place; over a
+  /// local socket only. @pre reusable
+  result<std::pair<descriptor, descriptor>> take_sockets(const stream_socket::interrupted& stop);
+
   /// Everything that was asked for was answered and read.
   bool reusable() const noexcept { return answers_due_ == 0 && bytes_due_ == 0; }
   /// The server has said something since the last `ask`.

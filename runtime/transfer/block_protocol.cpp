@@ -106,6 +106,8 @@ std::string encode(const grant& g) {
   return finish_frame(std::move(frame));
 }
 
+std::string encode(const sockets&) { return finish_frame(begin_frame(kind::sockets)); }
+
 std::string encode(const data& d) {
   auto frame = begin_frame(kind::data);
   append(frame, d.size);
@@ -194,6 +196,13 @@ result<grant> read_grant(std::string_view frame) {
   in.require(g.credit <= max_credit);
   if (!in.done()) return malformed("a grant of credit");
   return g;
+}
+
+result<sockets> read_sockets(std::string_view frame) {
+  reader in{frame};
+  in.expect(kind::sockets);
+  if (!in.done()) return malformed("a request for sockets");
+  return sockets{};
 }
 
 result<data> read_data(std::string_view frame) {

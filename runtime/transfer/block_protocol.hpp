@@ -25,6 +25,8 @@ inline constexpr std::size_t max_cluster_id = 255;
 inline constexpr std::size_t length_size = 4;
 /// Most blocks of one request.
 inline constexpr std::size_t max_blocks = 500;
+/// The bucket that stands for a whole set, as a block file: lent only, to who takes it over.
+inline constexpr std::uint32_t whole_set = 0xffff'ffff;
 /// What a lent descriptor takes of the credit, however large the block: descriptors are few.
 inline constexpr std::uint64_t lend_cost = 64 << 10;
 /// More credit than this is malformed: sums stay far from their limits.
@@ -39,6 +41,7 @@ enum class kind : std::uint8_t {
   failure = 6,
   grant = 7,
   lend = 8,
+  sockets = 9,
 };
 
 struct hello {
@@ -79,6 +82,10 @@ struct lend {
   std::uint64_t size = 0;
 };
 
+/// The client takes over from the server: it wants the sockets at which that listens. Answered over a local socket by
+/// two lend frames, for TCP and for the file system; of size 0 and without a descriptor where there is none.
+struct sockets {};
+
 /// Whole frames, length included.
 std::string encode(const hello& h);
 std::string encode(const challenge& c);
@@ -86,6 +93,7 @@ std::string encode_proof(std::string_view proof);
 /// @pre 1 to max_blocks blocks
 std::string encode(const fetch& f);
 std::string encode(const grant& g);
+std::string encode(const sockets& s);
 std::string encode(const data& d);
 std::string encode(const lend& l);
 /// The sentence is cut to what a frame takes.
@@ -100,6 +108,7 @@ result<challenge> read_challenge(std::string_view frame);
 result<std::string> read_proof(std::string_view frame);
 result<fetch> read_fetch(std::string_view frame);
 result<grant> read_grant(std::string_view frame);
+result<sockets> read_sockets(std::string_view frame);
 result<data> read_data(std::string_view frame);
 result<lend> read_lend(std::string_view frame);
 /// What a failure frame says; malformed where it is none.

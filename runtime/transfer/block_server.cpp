@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <functional>
+#include <list>
 #include <map>
 #include <thread>
 #include <utility>
@@ -26,8 +27,7 @@ constexpr duration accept_pause = std::chrono::milliseconds{100};
 } // namespace
 
 struct block_server::impl {
-  impl(options opts, const session_secret& secret, const block_store& blocks)
-    : state{std::move(opts), secret, blocks} {}
+  impl(options opts, const session_secret& secret, block_store& blocks) : state{std::move(opts), secret, blocks} {}
 
   template <class Protocol>
   void accept(asio::basic_socket_acceptor<Protocol>& at, bool local) {
@@ -80,12 +80,32 @@ struct block_server::impl {
     return true;
   }
 
+  void inherit(descriptor& tcp_listener, descriptor& local_listener) {
+    if (!acceptor.is_open()) return; // it is being stopped
+    asio::error_code failed;
+    if (tcp_listener) {
+      sockaddr_storage at{};
+      socklen_t size = sizeof at;
+      ::getsockname(tcp_listener.get(), reinterpret_cast<sockaddr*>(&at), &size);
+      auto& added = inherited.emplace_back(io);
+      added.assign(at.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), tcp_listener.release(), failed);
+      if (!failed) accept(added, false);
+    }
+    if (local_listener) {
+      auto& added = inherited_local.emplace_back(io);
+      added.assign(local_socket{}, local_listener.release(), failed);
+      if (!failed) accept(added, true);
+    }
+  }
+
   void stop() {
     asio::post(io, [this] {
       asio::error_code ignored;
       acceptor.close(ignored);
       if (local_acceptor.is_open()) ::unlink(state.opts.local_socket.c_str());
       local_acceptor.close(ignored);
+      for (auto& each : inherited) each.close(ignored);
+      for (auto& each : inherited_local) each.close(ignored);
       for (const auto& [_, weak] : std::exchange(connections, {})) {
         if (const auto c = weak.lock()) c->close();
       }
@@ -97,6 +117,8 @@ struct block_server::impl {
   asio::io_context io{1};
   tcp::acceptor acceptor{io};
   local_socket::acceptor local_acceptor{io};
+  std::list<tcp::acceptor> inherited; ///< of servers whose blocks were taken over
+  std::list<local_socket::acceptor> inherited_local;
   std::map<serving_connection*, std::weak_ptr<serving_connection>> connections;
   std::uint16_t port = 0;
   bool is_local = false;
@@ -106,7 +128,7 @@ struct block_server::impl {
 block_server::block_server() = default;
 
 result<std::unique_ptr<block_server>> block_server::start(options opts, const session_secret& secret,
-                                                          const block_store& blocks) {
+                                                          block_store& blocks) {
   asio::error_code failed;
   const auto address = asio::ip::make_address(opts.address, failed);
   if (failed)
@@ -126,6 +148,8 @@ result<std::unique_ptr<block_server>> block_server::start(options opts, const se
     return make_error(ec::io, "block server: cannot listen on " + d.state.opts.address + ": " + failed.message());
   d.listen_locally();
   d.is_local = d.local_acceptor.is_open();
+  d.state.tcp_listener = d.acceptor.native_handle();
+  if (d.is_local) d.state.local_listener = d.local_acceptor.native_handle();
   d.accept(d.acceptor, false);
   d.accept(d.local_acceptor, true);
   d.thread = std::thread{[&d] {
@@ -138,6 +162,13 @@ result<std::unique_ptr<block_server>> block_server::start(options opts, const se
     d.io.run();
   }};
   return server;
+}
+
+void block_server::inherit(descriptor tcp, descriptor local) {
+  auto& d = *impl_;
+  // The descriptors are taken on the server's thread; until then they are this object's, whatever becomes of it.
+  const auto both = std::make_shared<std::pair<descriptor, descriptor>>(std::move(tcp), std::move(local));
+  asio::post(d.io, [&d, both] { d.inherit(both->first, both->second); });
 }
 
 block_server::~block_server() {

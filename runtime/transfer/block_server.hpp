@@ -38,13 +38,14 @@ public:
   /// Starts listening on a thread of its own. Error invalid_configuration for an address that is none, io where the
   /// system does not let it listen; without a local socket (its path may be too long) it does as well, see
   /// `is_local`. `blocks` outlives the server.
-  static result<std::unique_ptr<block_server>> start(options opts, const session_secret& secret,
-                                                     const block_store& blocks);
+  static result<std::unique_ptr<block_server>> start(options opts, const session_secret& secret, block_store& blocks);
   ~block_server(); ///< closes all connections and waits for the thread
 
   std::uint16_t port() const noexcept;
   /// Whether it listens at its local socket.
   bool is_local() const noexcept;
+  /// Listens at these sockets, too, in place of a server whose blocks were taken over. Any thread.
+  void inherit(descriptor tcp, descriptor local);
   /// Connections refused or closed for bad input or a failed handshake.
   std::uint64_t rejected() const noexcept;
 

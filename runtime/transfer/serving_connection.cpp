@@ -130,6 +130,7 @@ void serving_connection::on_frame(std::string_view frame) {
   case step::proof: return on_proof(frame);
   case step::idle:
     if (protocol::is(protocol::kind::grant, frame)) return on_grant(frame); // for what has been sent by now
+    if (protocol::is(protocol::kind::sockets, frame)) return on_sockets(frame);
     return on_fetch(frame);
   case step::serving: return on_grant(frame);
   case step::rejected: return;
@@ -182,6 +183,22 @@ void serving_connection::on_fetch(std::string_view frame) {
   if (socket_.is_open()) read_frame();
 }
 
+void serving_connection::on_sockets(std::string_view frame) {
+  const auto wanted = protocol::read_sockets(frame);
+  if (!wanted) return reject(wanted.error());
+  if (!local_) return reject(make_error(ec::malformed, "sockets can be lent to processes of this machine only"));
+  request_ = {};
+  next_ = 0;
+  credit_ = static_cast<std::int64_t>(protocol::max_credit);
+  left_ = 0;
+  header_.clear();
+  header_at_ = 0;
+  listeners_ = {server_.local_listener, server_.tcp_listener}; // from the back
+  step_ = step::serving;
+  serve();
+  if (socket_.is_open()) read_frame();
+}
+
 void serving_connection::on_grant(std::string_view frame) {
   const auto grant = protocol::read_grant(frame);
   if (!grant) return reject(grant.error());
@@ -227,9 +244,18 @@ void serving_connection::wait_until_writable() {
 bool serving_connection::next_block() {
   view_ = {};
   lending_ = false;
+  if (!listeners_.empty()) {
+    lent_ = listeners_.back();
+    listeners_.pop_back();
+    lending_ = lent_ >= 0;
+    header_at_ = 0;
+    header_ = protocol::encode(protocol::lend{0, lending_ ? 1u : 0u});
+    return true;
+  }
   if (next_ == request_.blocks.size()) return false;
   const auto& wanted = request_.blocks[next_++];
-  auto view = server_.blocks.get(wanted.key, wanted.bucket);
+  const bool whole = wanted.bucket == protocol::whole_set && request_.lend;
+  auto view = whole ? server_.blocks.get_whole(wanted.key) : server_.blocks.get(wanted.key, wanted.bucket);
   if (view && wanted.offset > view->size)
     view = make_error(ec::invalid_argument, "the block has " + std::to_string(view->size) + " bytes; what follows " +
                                                 std::to_string(wanted.offset) + " was asked for");
@@ -244,6 +270,7 @@ bool serving_connection::next_block() {
   file_at_ = view_.piece.offset + wanted.offset;
   if (request_.lend && view_.in_file() && size > 0) {
     lending_ = true;
+    lent_ = view_.piece.file->get();
     header_ = protocol::encode(protocol::lend{file_at_, size});
     return true;
   }
@@ -319,8 +346,7 @@ serving_connection::progress serving_connection::send_with_descriptor() {
   part->cmsg_level = SOL_SOCKET;
   part->cmsg_type = SCM_RIGHTS;
   part->cmsg_len = CMSG_LEN(sizeof(int));
-  const int fd = view_.piece.file->get();
-  std::memcpy(CMSG_DATA(part), &fd, sizeof fd);
+  std::memcpy(CMSG_DATA(part), &lent_, sizeof lent_);
   const auto n = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   // Descriptors on their way are counted by the system, too: its limit passes when they are taken.
   if (n < 0)

@@ -22,7 +22,9 @@ namespace troupe {
 struct server_state {
   block_server::options opts;
   session_secret secret;
-  const block_store& blocks;
+  block_store& blocks;
+  int tcp_listener = -1;   ///< of the server's own
+  int local_listener = -1; ///< -1: none
   std::atomic<std::uint64_t> rejected = 0;
 };
 
@@ -58,6 +60,7 @@ private:
   void on_proof(std::string_view frame);
   void on_fetch(std::string_view frame);
   void on_grant(std::string_view frame);
+  void on_sockets(std::string_view frame);
   void become_idle();
 
   void serve();
@@ -93,9 +96,11 @@ private:
   bool waiting_ = false; ///< until the socket takes more
   std::string header_;   ///< of the block at hand
   std::size_t header_at_ = 0;
-  block_view view_;        ///< the block at hand
-  bool lending_ = false;   ///< its descriptor goes with the header
-  std::uint64_t left_ = 0; ///< bytes of it that follow
+  block_view view_;            ///< the block at hand
+  bool lending_ = false;       ///< a descriptor goes with the header
+  int lent_ = -1;              ///< which
+  std::vector<int> listeners_; ///< that are still to be lent
+  std::uint64_t left_ = 0;     ///< bytes of it that follow
   std::uint64_t file_at_ = 0;
   std::size_t part_ = 0; ///< of it in memory
   std::size_t part_at_ = 0;

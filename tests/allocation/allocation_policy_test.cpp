@@ -141,6 +141,18 @@ TEST(allocation, two_executors_of_one_request_do_no_harm_beside_others) {
   EXPECT_THAT(c.wanted(), ::testing::Each(::testing::Field(&executor_order::request, ::testing::Ne(first.request))));
 }
 
+TEST(allocation, serving_executor_may_go_for_idleness_where_its_output_outlives_it) {
+  for (const bool outlives : {false, true}) {
+    allocation_policy::options options;
+    options.outputs_outlive = outlives;
+    cluster c{options};
+    c.waiting(plain, 1).load();
+    c.waiting(plain, 0).admit_all(1h, true);
+    c.load();
+    EXPECT_EQ(c.asked().size(), outlives ? 1u : 0u);
+  }
+}
+
 TEST(allocation, serving_executor_is_not_stopped_for_idleness) {
   cluster c;
   c.waiting(plain, 1).load();

@@ -26,9 +26,9 @@ static_assert(field_count<job_spec>() == 7);
 static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
-static_assert(field_count<executor_info>() == 14);
-static_assert(field_count<executor_orders>() == 12);
-static_assert(field_count<executor_report>() == 7);
+static_assert(field_count<executor_info>() == 15);
+static_assert(field_count<executor_orders>() == 13);
+static_assert(field_count<executor_report>() == 8);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
@@ -94,6 +94,11 @@ block_endpoint full_endpoint() { return {executor_id{7}, 0xfedcba9876543210u, "h
 
 executor_exit full_exit() { return {exit_cause::memory_limit, -3, 9, 1 << 28, (1 << 28) - 1}; }
 
+block_takeover full_takeover() {
+  return {{executor_id{9}, 0x8000000000000003u, "10.0.0.9", 65535},
+          {{stage_id{21}, 5, 1, 1ull << 40}, {stage_id{0xffffffffffffffffu}, 0, 0, 0}}};
+}
+
 executor_info full_info() {
   executor_info i;
   i.executor = executor_id{7};
@@ -107,6 +112,7 @@ executor_info full_info() {
   i.slots = 4;
   i.native = true;
   i.in_process = true;
+  i.shuffle_service = true;
   i.build_id = "b:1f";
   i.blocks = full_endpoint();
   i.log_file = "/run/troupe/" + any_bytes;
@@ -389,12 +395,14 @@ std::vector<executor_orders> of() {
       {stage_id{21}, 1, 3, {0, 2}, std::make_shared<const packed_column>(column({"a", "", any_bytes})), ""},
       {stage_id{22}, 0, 0, {99'999'999}, nullptr, "task 5 has failed"},
       {}};
+  full.takeovers = {full_takeover(), {}};
   full.stop = true;
   return {full, {}};
 }
 template <>
 std::vector<executor_report> of() {
   executor_report full;
+  full.taken_over = {full_takeover(), {}};
   full.executor = executor_id{7};
   full.epoch = 0x8000000000000001u;
   full.orders_seen = 17;

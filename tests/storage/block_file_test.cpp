@@ -63,6 +63,14 @@ TEST_F(block_file_test, can_be_read_by_who_knows_a_descriptor_alone) {
   }
 }
 
+TEST_F(block_file_test, keeps_the_order_of_pieces_of_every_size) {
+  std::mt19937 random{7};
+  std::vector<std::string> buckets;
+  for (int i = 0; i < 300; ++i) buckets.emplace_back(std::size_t{1} << random() % 19, static_cast<char>('a' + i % 26));
+  const auto file = fill(block_file_writer::create((directory / "file").string()), buckets);
+  for (std::uint32_t b = 0; b < buckets.size(); ++b) ASSERT_TRUE(bytes_of(*file, b) == buckets[b]) << b;
+}
+
 TEST_F(block_file_test, in_memory_cannot_be_written_by_anybody) {
   const auto file = fill(block_file_writer::create_in_memory("test"), buckets_of_file);
   EXPECT_TRUE(file->in_memory());

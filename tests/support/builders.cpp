@@ -89,6 +89,12 @@ executor_builder& executor_builder::host(std::string name) {
   return *this;
 }
 
+executor_builder& executor_builder::shuffle_service() {
+  info_.shuffle_service = true;
+  info_.host.clear();
+  return *this;
+}
+
 executor_builder& executor_builder::in_process() {
   info_.in_process = true;
   return *this;

@@ -43,6 +43,7 @@ public:
   executor_builder& host(std::string name);
   executor_builder& commands_only();
   executor_builder& in_process();
+  executor_builder& shuffle_service();
   executor_builder& build(std::string id);
   executor_info make(executor_id id, incarnation epoch) const;
 

@@ -42,7 +42,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
     leases_.erase(it);
   }
   for (const auto stage : orders.removed_stages) {
-    if (stages_.erase(stage) == 0) return fault("a stage is removed that is not installed");
+    if (stages_.erase(stage) == 0 && !info_.shuffle_service) return fault("a stage is removed that is not installed");
     for (auto& [id, lease] : leases_)
       for (auto& a : lease.queue) a.doomed = a.doomed || a.stage == stage;
   }
@@ -50,6 +50,8 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
     for (auto& [id, lease] : leases_)
       for (auto& a : lease.queue)
         a.doomed = a.doomed || (a.stage == k.stage && a.partition == k.partition && a.attempt == k.attempt);
+  if (!orders.takeovers.empty() && !info_.shuffle_service) return fault("blocks are handed to it");
+  takeovers_.insert(takeovers_.end(), orders.takeovers.begin(), orders.takeovers.end());
   told_gone_.insert(told_gone_.end(), orders.gone.begin(), orders.gone.end());
   for (const auto id : orders.recalled) {
     const auto it = leases_.find(id);

@@ -59,6 +59,8 @@ public:
   const stage_install* installed(stage_id stage) const;
   /// Executors that it was told to wait for no longer.
   const std::vector<executor_id>& told_gone() const noexcept { return told_gone_; }
+  /// What it was asked to keep for others.
+  const std::vector<block_takeover>& takeovers() const noexcept { return takeovers_; }
   std::size_t installed_count() const noexcept { return stages_.size(); }
 
   /// The successful end of an attempt, with the result that suits its stage: a map status, or `value` inline.
@@ -90,6 +92,7 @@ private:
   std::map<lease_id, open_lease> leases_;
   std::map<stage_id, stage_install> stages_;
   std::vector<executor_id> told_gone_;
+  std::vector<block_takeover> takeovers_;
   std::vector<refusal> refusals_;
   std::vector<fake_end> unsent_; ///< given back
   std::string refuse_grants_;

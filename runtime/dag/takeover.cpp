@@ -1,0 +1,109 @@
+// Blocks of executors that are to go, kept by the shuffle service of their machine.
+
+#include <algorithm>
+#include <set>
+
+#include <troupe/runtime/dag/dag_scheduler.hpp>
+
+namespace troupe {
+
+namespace {
+
+block_endpoint endpoint_of(const executor_info& info) {
+  auto endpoint = info.blocks;
+  endpoint.executor = info.executor;
+  endpoint.epoch = info.epoch;
+  return endpoint;
+}
+
+} // namespace
+
+/// Of the executor's machine; one that names none is there for all executors of its session.
+executor_index dag_scheduler::service_for(const executor_info& info) const {
+  for (const auto id : services_) {
+    const auto s = pool_.find(id);
+    if (pool_[s].info.host.empty() || pool_[s].info.host == info.host) return s;
+  }
+  return no_executor;
+}
+
+/// No task ever runs there.
+void dag_scheduler::add_service(executor_index s, time_point now) {
+  drain(s);
+  services_.push_back(pool_[s].info.executor);
+  for (const auto& [id, e] : pool_.all())
+    if (pool_[e].status == executor_record::state::draining) hand_over(e);
+  load_due_ = true;
+  touch_idle(s, now);
+}
+
+/// What was asked of it is asked of the next one.
+void dag_scheduler::remove_service(executor_id service) {
+  std::erase(services_, service);
+  for (const auto& [id, e] : pool_.all())
+    if (pool_[e].handed_to == service) pool_[e].handed_to = {};
+}
+
+/// Whatever unfinished jobs need of this executor is to outlive it. @pre it is draining
+void dag_scheduler::hand_over(executor_index e) {
+  auto& record = pool_[e];
+  if (record.info.shuffle_service || record.info.blocks.host.empty() || record.kept.empty()) return;
+  const auto s = service_for(record.info);
+  if (s == no_executor || record.handed_to == pool_[s].info.executor) return;
+  block_takeover what{endpoint_of(record.info), {}};
+  for (const auto& [stage_number, partitions] : record.kept)
+    if (const auto* stage = find_stage(stage_number))
+      for (const auto p : partitions) what.blocks.push_back({stage_number, p, stage->tasks.attempt_of(p), 0});
+  std::sort(what.blocks.begin(), what.blocks.end());
+  record.handed_to = pool_[s].info.executor;
+  orders_for(s).takeovers.push_back(std::move(what));
+}
+
+/// The service has the blocks. Those that are still the accepted ones are its own from now on; whoever has learnt of
+/// the old place finds them there all the same, since it listens there, too.
+void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, time_point now) {
+  if (!pool_[s].info.shuffle_service) {
+    ++stale_;
+    return;
+  }
+  const auto e = pool_.find(what.from.executor);
+  const bool there = e != no_executor && e != s && pool_[e].info.epoch == what.from.epoch;
+  std::set<stage_id> unknown;
+  std::set<stage_id> moved;
+  for (const auto& block : what.blocks) {
+    auto* stage = find_stage(block.stage);
+    if (!stage) {
+      unknown.insert(block.stage);
+      continue;
+    }
+    pool_[s].installed.set(stage->id, stage->attempt); // so that it is told when the stage goes
+    find_job(stage->job)->touched.add(pool_[s].info.executor);
+    if (!there || block.partition >= stage->tasks.size() ||
+        stage->tasks.status_of(block.partition) != task_set::status::done ||
+        stage->tasks.attempt_of(block.partition) != block.attempt || stage->tasks.executor_of(block.partition) != e)
+      continue;
+    auto& kept = pool_[e].kept;
+    const auto at = kept.find(stage->id);
+    if (at == kept.end() || std::erase(at->second, block.partition) == 0) continue;
+    if (at->second.empty()) kept.erase(at);
+    pool_[s].kept[stage->id].push_back(block.partition);
+    stage->tasks.output_moved(block.partition, s);
+    moved.insert(stage->id);
+  }
+  // Whoever hears of a reader only now is told of the new place.
+  for (const auto id : moved) {
+    auto& job = *find_job(find_stage(id)->job);
+    for (const auto child : find_stage(id)->children)
+      if (auto& reader = job.stages[child]; reader.state == stage_state::running)
+        reader.inputs = inputs_of(job, reader);
+  }
+  // Their jobs have ended meanwhile.
+  auto& removed = orders_for(s).removed_stages;
+  removed.insert(removed.end(), unknown.begin(), unknown.end());
+  if (there) {
+    touch_idle(e, now);
+    load_due_ = true;
+  }
+}
+
+} // namespace troupe
