@@ -1,6 +1,6 @@
 // Map outputs that outlive the executor processes which made them.
 
-#include <csignal>
+#include <algorithm>
 #include <future>
 #include <map>
 
@@ -72,6 +72,16 @@ protected:
       if (e.status.info.shuffle_service) return e;
     return std::nullopt;
   }
+  /// Waits until the service is there, and of the executors only those of the reducers.
+  static bool await_service_alone(const test_cluster& cluster) {
+    return testing::wait_until([&] {
+      if (!service_of(cluster)) return false;
+      const auto all = cluster.executors();
+      return std::none_of(all.begin(), all.end(), [](const auto& e) {
+        return !e.status.info.shuffle_service && e.status.info.capacity.cores < 4;
+      });
+    });
+  }
   /// Of the map stage, the first one.
   std::vector<task_placement> map_placements() {
     std::vector<task_placement> maps;
@@ -89,13 +99,7 @@ TEST_F(outputs_of_released_executors, are_kept_by_the_shuffle_service) {
   test_cluster cluster{options()};
   auto result = start(cluster);
   meeting.await("reduce");
-  const auto now = cluster.await_executors(2); // the reducers' one, and the service
-  EXPECT_TRUE(service_of(cluster));
-  for (const auto& e : now) {
-    if (!e.status.info.shuffle_service) {
-      EXPECT_EQ(e.status.info.capacity.cores, 4) << "of the maps none is left";
-    }
-  }
+  EXPECT_TRUE(await_service_alone(cluster)) << "of the executors of the maps one is left";
   meeting.open("reduce");
   EXPECT_EQ(result.get(), expected());
   EXPECT_THAT(map_placements(), Each(Field(&task_placement::attempt, 0u))) << "nothing was made again";
@@ -107,7 +111,7 @@ TEST_F(outputs_of_released_executors, are_made_again_where_the_service_is_killed
   test_cluster cluster{options()};
   auto result = start(cluster);
   meeting.await("reduce"); // the first reducer has read its input, the others have not begun
-  cluster.await_executors(2);
+  ASSERT_TRUE(await_service_alone(cluster));
   const auto service = service_of(cluster);
   ASSERT_TRUE(service);
   cluster.kill(*service);
