@@ -21,8 +21,8 @@ result<block_connection> block_connection::open(const block_endpoint& endpoint, 
   if (!opts.local_directory.empty() && endpoint.epoch != 0) {
     auto near = stream_socket::connect_local(local_socket_path(opts.local_directory, endpoint.epoch));
     if (near) {
-      block_connection connection{std::move(*near), opts};
-      if (auto proved = connection.prove(secret, stop); !proved) return proved.error();
+      block_connection connection{std::move(*near), opts.read_timeout};
+      if (auto proved = connection.prove(secret, opts.cluster_id, stop); !proved) return proved.error();
       return connection;
     }
     // Nobody of that incarnation is here; whoever else owns the socket is not to be trusted, but may not stop us
@@ -31,24 +31,25 @@ result<block_connection> block_connection::open(const block_endpoint& endpoint, 
   if (endpoint.host.empty()) return make_error(ec::unreachable, "it is not in this process and has no block server");
   auto socket = stream_socket::connect(endpoint.host, endpoint.port, opts.connect_timeout, stop);
   if (!socket) return socket.error();
-  block_connection connection{std::move(*socket), opts};
-  if (auto proved = connection.prove(secret, stop); !proved) return proved.error();
+  block_connection connection{std::move(*socket), opts.read_timeout};
+  if (auto proved = connection.prove(secret, opts.cluster_id, stop); !proved) return proved.error();
   return connection;
 }
 
-result<void> block_connection::prove(const session_secret& secret, const stream_socket::interrupted& stop) {
+result<void> block_connection::prove(const session_secret& secret, const std::string& cluster_id,
+                                     const stream_socket::interrupted& stop) {
   const auto nonce = make_nonce();
-  const auto hello = protocol::encode(protocol::hello{protocol::version, opts_->cluster_id, nonce});
-  if (auto sent = socket_.send(hello, opts_->read_timeout, stop); !sent) return sent;
+  const auto hello = protocol::encode(protocol::hello{protocol::version, cluster_id, nonce});
+  if (auto sent = socket_.send(hello, read_timeout_, stop); !sent) return sent;
   const auto frame = receive_frame(stop);
   if (!frame) return frame.error();
   if (protocol::is(protocol::kind::failure, *frame)) return protocol::read_failure(*frame);
   const auto challenge = protocol::read_challenge(*frame);
   if (!challenge) return challenge.error();
-  if (!protocol::is_server_proof(secret, challenge->proof, opts_->cluster_id, nonce, challenge->nonce))
+  if (!protocol::is_server_proof(secret, challenge->proof, cluster_id, nonce, challenge->nonce))
     return make_error(ec::unauthenticated, "the block server did not prove the session's secret");
-  const auto proof = protocol::client_proof(secret, opts_->cluster_id, nonce, challenge->nonce);
-  return socket_.send(protocol::encode_proof(proof), opts_->read_timeout, stop);
+  const auto proof = protocol::client_proof(secret, cluster_id, nonce, challenge->nonce);
+  return socket_.send(protocol::encode_proof(proof), read_timeout_, stop);
 }
 
 result<void> block_connection::ask(std::span<const protocol::block_request> blocks, std::uint64_t window,
@@ -58,7 +59,7 @@ result<void> block_connection::ask(std::span<const protocol::block_request> bloc
   window_ = window;
   used_credit_ = 0;
   const protocol::fetch request{window, socket_.is_local(), {blocks.begin(), blocks.end()}};
-  return socket_.send(protocol::encode(request), opts_->read_timeout, stop);
+  return socket_.send(protocol::encode(request), read_timeout_, stop);
 }
 
 result<block_connection::answer> block_connection::next_answer(const stream_socket::interrupted& stop) {
@@ -86,8 +87,7 @@ result<block_connection::answer> block_connection::next_answer(const stream_sock
 
 result<std::pair<descriptor, descriptor>> block_connection::take_sockets(const stream_socket::interrupted& stop) {
   if (!socket_.is_local()) return make_error(ec::unreachable, "its sockets can be had over a local one only");
-  if (auto sent = socket_.send(protocol::encode(protocol::sockets{}), opts_->read_timeout, stop); !sent)
-    return sent.error();
+  if (auto sent = socket_.send(protocol::encode(protocol::sockets{}), read_timeout_, stop); !sent) return sent.error();
   std::pair<descriptor, descriptor> both;
   for (auto* const each : {&both.first, &both.second}) {
     const auto frame = receive_frame(stop);
@@ -108,7 +108,7 @@ result<std::size_t> block_connection::receive_some(char* to, std::size_t room, c
     std::memcpy(to, small_.data() + small_begin_, got);
     small_begin_ += got;
   } else {
-    const auto came = socket_.receive_some(to, wanted, opts_->read_timeout, stop);
+    const auto came = socket_.receive_some(to, wanted, read_timeout_, stop);
     if (!came) return came;
     got = *came;
   }
@@ -121,7 +121,7 @@ result<std::size_t> block_connection::receive_some(char* to, std::size_t room, c
 result<void> block_connection::take_credit(std::uint64_t bytes, const stream_socket::interrupted& stop) {
   used_credit_ += bytes;
   if (used_credit_ < window_ / 2 || reusable()) return {};
-  return socket_.send(protocol::encode(protocol::grant{std::exchange(used_credit_, 0)}), opts_->read_timeout, stop);
+  return socket_.send(protocol::encode(protocol::grant{std::exchange(used_credit_, 0)}), read_timeout_, stop);
 }
 
 result<std::string> block_connection::receive_frame(const stream_socket::interrupted& stop) {
@@ -138,7 +138,7 @@ result<std::string> block_connection::receive_frame(const stream_socket::interru
 result<void> block_connection::receive_small(char* to, std::size_t count, const stream_socket::interrupted& stop) {
   while (count > 0) {
     if (small_begin_ == small_end_) {
-      const auto got = socket_.receive_some(small_.data(), small_.size(), opts_->read_timeout, stop);
+      const auto got = socket_.receive_some(small_.data(), small_.size(), read_timeout_, stop);
       if (!got) return got.error();
       small_begin_ = 0;
       small_end_ = *got;

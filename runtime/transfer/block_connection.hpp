@@ -62,14 +62,16 @@ public:
   bool answered() const noexcept { return answered_; }
 
 private:
-  block_connection(stream_socket socket, const options& opts) : socket_(std::move(socket)), opts_(&opts) {}
+  block_connection(stream_socket socket, duration read_timeout)
+    : socket_(std::move(socket)), read_timeout_(read_timeout) {}
   result<std::string> receive_frame(const stream_socket::interrupted& stop);
   result<void> receive_small(char* to, std::size_t count, const stream_socket::interrupted& stop);
-  result<void> prove(const session_secret& secret, const stream_socket::interrupted& stop);
+  result<void> prove(const session_secret& secret, const std::string& cluster_id,
+                     const stream_socket::interrupted& stop);
   result<void> take_credit(std::uint64_t bytes, const stream_socket::interrupted& stop);
 
   stream_socket socket_;
-  const options* opts_; ///< of the client, which outlives its connections
+  duration read_timeout_;
   bool answered_ = false;
   std::size_t answers_due_ = 0;
   std::uint64_t bytes_due_ = 0; ///< of the block at hand
