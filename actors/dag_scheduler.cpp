@@ -360,6 +360,12 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         s.core->on_results_released(release->job, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
+      [self](const boxed<withdraw_broadcast>& withdrawn) {
+        auto& s = state_of(self);
+        if (!s.admitted->is_local(self)) return;
+        s.core->on_broadcast_withdrawn(withdrawn->broadcast, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+      },
       [self](const boxed<status_query>& query) -> caf::result<boxed<cluster_status>> {
         auto& s = state_of(self);
         if (!s.admitted->is_local(self)) return to_caf_error(stranger());

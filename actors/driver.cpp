@@ -72,7 +72,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         }
         s.log->info("client-admitted name={}", quote(peer->name));
         s.admitted->admit(client.node());
-        s.clients.push_back(client);
+        s.clients.push_back({client, peer->program});
         watch(self, client);
         return box(s.make_welcome({}));
       },
@@ -135,6 +135,10 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);
         if (s.admitted->passes(self)) tell(self, s.scheduler, release);
+      },
+      [self](const boxed<withdraw_broadcast>& withdrawn) {
+        auto& s = state_of(self);
+        if (s.admitted->passes(self)) tell(self, s.scheduler, withdrawn);
       },
       [self](const boxed<status_query>& query) -> caf::result<boxed<cluster_status>> {
         auto& s = state_of(self);

@@ -303,11 +303,12 @@ void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
     history->forget(s.first);
     return true;
   });
-  if (const auto it =
-          std::find_if(clients.begin(), clients.end(), [&](const client_actor& c) { return c.address() == who; });
+  if (const auto it = std::find_if(clients.begin(), clients.end(),
+                                   [&](const known_client& c) { return c.handle.address() == who; });
       it != clients.end()) {
     log->info("client-gone");
-    admitted->dismiss(it->node());
+    admitted->dismiss(it->handle.node());
+    if (it->program != 0) tell(self, scheduler, box(withdraw_broadcast{{it->program, 0}}));
     clients.erase(it);
     return;
   }

@@ -36,6 +36,11 @@ struct pending_submission {
   time_point since{};
 };
 
+struct known_client {
+  client_actor handle;
+  incarnation program = 0; ///< whose broadcasts go with it; 0: none
+};
+
 struct driver_state {
   static constexpr const char* name = "troupe.driver";
   driver_config config;
@@ -50,7 +55,7 @@ struct driver_state {
   caf::node_id services; ///< welcomed, its actors not named yet
   std::map<executor_id, known_executor> executors;
   std::set<request_id> requests;                     ///< of those that were not started by hand
-  std::vector<client_actor> clients;                 ///< remote ones that were admitted
+  std::vector<known_client> clients;                 ///< remote ones that were admitted
   std::map<std::uint64_t, client_actor> subscribers; ///< by their numbers in the history
   std::uint64_t next_subscriber = 1;
   using profile_key = std::tuple<std::string, std::uint64_t, resource_profile>; ///< submitter, build, content

@@ -167,6 +167,8 @@ void executor_state::dispatch(executor_pointer self) {
     } else if (auto* t = std::get_if<effects::take_over_blocks>(&effect)) {
       log->info("takes-over executor={} blocks={}", t->what.from.executor.value, t->what.blocks.size());
       if (takeovers) takeovers->start(std::move(t->what));
+    } else if (auto* d = std::get_if<effects::drop_broadcast>(&effect)) {
+      if (config.runner.broadcasts) config.runner.broadcasts->drop(d->broadcast);
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {

@@ -81,6 +81,7 @@ void in_process_backend::start(const executor_order& order) {
   config.driver_timeout = options_.driver_timeout;
   config.shutdown_grace = options_.shutdown_grace;
   config.runner.shuffles = options_.fetcher.get();
+  config.runner.broadcasts = options_.broadcasts.get();
   config.runner.attempts_directory = attempts_directory;
   config.runner.memory = options_.memory;
   config.runner.compression = options_.compression;
@@ -106,8 +107,8 @@ void in_process_backend::start(const executor_order& order) {
     *id = given;
     local->add(given, blocks);
   };
-  config.on_end = [box = mailbox_, local = options_.local, id, request = order.request,
-                   fetcher = options_.fetcher](const error& why, bool) {
+  config.on_end = [box = mailbox_, local = options_.local, id, request = order.request, fetcher = options_.fetcher,
+                   broadcasts = options_.broadcasts](const error& why, bool) {
     if (*id) local->remove(*id);
     std::lock_guard lock{box->mutex};
     box->ended[request] = why ? why.message : "it ended";

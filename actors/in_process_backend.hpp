@@ -43,6 +43,7 @@ public:
     duration kill_grace = std::chrono::seconds{10}; ///< of attempts that are cancelled
     std::shared_ptr<local_blocks> local;            ///< where executors of this process find each other's blocks
     std::shared_ptr<block_client> fetcher;          ///< reads shuffles
+    std::shared_ptr<broadcast_source> broadcasts;   ///< of the program; null: it makes none
     logger_source loggers = silent_loggers();
   };
   /// `system` outlives it.

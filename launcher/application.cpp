@@ -14,6 +14,7 @@
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/event_log.hpp>
 #include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/host_directory.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -27,7 +28,10 @@
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/transfer/broadcast_publisher.hpp>
+#include <troupe/runtime/transfer/broadcast_reader.hpp>
 #include <troupe/runtime/transfer/handshake.hpp>
+#include <troupe/runtime/transfer/local_address.hpp>
 
 namespace troupe {
 
@@ -41,8 +45,12 @@ struct application::impl {
   std::unique_ptr<node_config> config;
   std::unique_ptr<caf::actor_system> system;
   std::shared_ptr<local_blocks> local = std::make_shared<local_blocks>();
+  host_directory shared_here;
   std::shared_ptr<block_client> fetcher;
-  std::shared_ptr<events::event_file> event_log; ///< null: none is wanted
+  std::shared_ptr<broadcast_reader> own_broadcasts; ///< of executors in this process, else null
+  std::unique_ptr<broadcast_publisher> publisher;   ///< where executors are elsewhere
+  incarnation program = make_incarnation();         ///< names this program's broadcasts
+  std::shared_ptr<events::event_file> event_log;    ///< null: none is wanted
   driver_actor driver;
   bool own_driver = false;
   std::shared_ptr<job_connection> jobs;
@@ -58,7 +66,9 @@ struct application::impl {
   result<void> connect_to(const endpoint& given);
   result<void> make_system(bool networked);
   void open_log();
+  void share_host();
   void make_fetcher(const session_secret& secret);
+  void make_publisher(const session_secret& secret, const std::string& host);
   void make_jobs();
   std::string described() const;
   master_kind kind_of_master() const;
@@ -89,9 +99,27 @@ result<void> application::impl::make_system(bool networked) {
   return {};
 }
 
+void application::impl::share_host() {
+  shared_here = host_directory::join(opts.effective, directory->path(), cluster_id, [&](const error& why) {
+    log->loggers()("launcher")->warn("shares-nothing-on-this-host {}", why.message);
+  });
+}
+
 void application::impl::make_fetcher(const session_secret& secret) {
   fetcher =
-      std::make_shared<block_client>(reading_options(opts.effective, cluster_id, directory->path()), secret, local);
+      std::make_shared<block_client>(reading_options(opts.effective, cluster_id, shared_here.sockets()), secret, local);
+}
+
+/// @param reached under which executors reach this process; "": as they reach the driver
+void application::impl::make_publisher(const session_secret& secret, const std::string& reached) {
+  broadcast_publisher::options publishing;
+  publishing.program = program;
+  publishing.directory = shared_here.files().empty() ? directory->path() : shared_here.files();
+  publishing.serving = serving_options(opts.effective, cluster_id, shared_here.sockets(), program);
+  publishing.serving.address = opts.effective.get(keys::driver_bind_address);
+  publishing.host = reached;
+  publishing.compression = compression_of(opts.effective);
+  publisher = std::make_unique<broadcast_publisher>(std::move(publishing), secret);
 }
 
 void application::impl::make_jobs() {
@@ -99,6 +127,19 @@ void application::impl::make_jobs() {
   connection.driver = driver;
   connection.described = own_driver ? "the driver of this process" : "the driver at " + to_string(*address);
   connection.blocks = fetcher;
+  if (publisher) {
+    connection.publish = [this](const broadcast_content& content) { return publisher->publish(content.encode()); };
+    connection.withdraw = [this](broadcast_id id) { publisher->withdraw(id); };
+  } else {
+    // Executors of this process see the value itself.
+    connection.publish = [own = own_broadcasts,
+                          id = broadcast_id{program, 0}](const broadcast_content& content) mutable {
+      ++id.number;
+      own->keep(id, content.type, content.value);
+      return result<broadcast_reference>{broadcast_reference{id, {}, 0}};
+    };
+    connection.withdraw = [own = own_broadcasts](broadcast_id id) { own->drop(id); };
+  }
   connection.loggers = log->loggers();
   connection.request_timeout = opts.effective.get(keys::driver_request_timeout);
   connection.on_progress = opts.on_progress;
@@ -212,7 +253,12 @@ result<void> application::impl::start_driver(const master_address& master) {
   if (!opts.by_hand)
     limits =
         std::make_shared<session_limits>(s, session_id, directory->path(), !in_process, log->loggers()("launcher"));
+  if (!in_process) share_host();
   make_fetcher(secret);
+  if (in_process)
+    own_broadcasts = std::make_shared<broadcast_reader>();
+  else
+    make_publisher(secret, {});
 
   auto opened = open_event_log(s, session_id, log->loggers()("launcher"));
   if (!opened) return opened.error();
@@ -255,6 +301,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.kill_grace = opts.effective.get(keys::task_kill_grace);
       b.local = local;
       b.fetcher = fetcher;
+      b.broadcasts = own_broadcasts;
       b.loggers = log->loggers();
       return std::make_shared<in_process_backend>(*system, std::move(b));
     };
@@ -338,10 +385,15 @@ result<void> application::impl::connect_to(const endpoint& given) {
   if (!known) return known.error();
   cluster_id = known->cluster_id;
   session_id = known->session_id;
+  share_host();
   make_fetcher(*secret);
+  auto reached = address_to_reach(s.get(keys::driver_bind_address), where.host, where.port);
+  if (!reached) return reached.error();
+  make_publisher(*secret, *reached);
   make_jobs();
   peer_registration registration;
   registration.proof = known->proof;
+  registration.program = program;
   registration.name = this_process();
   caf::scoped_actor self{*system};
   error failed;

@@ -17,6 +17,7 @@
 
 #include <troupe/actors/executor.hpp>
 #include <troupe/launcher/ending_time.hpp>
+#include <troupe/launcher/host_directory.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>
@@ -36,6 +37,7 @@
 #include <troupe/runtime/execution/signals.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
+#include <troupe/runtime/transfer/broadcast_reader.hpp>
 #include <troupe/runtime/transfer/local_address.hpp>
 #include <troupe/runtime/transfer/take_over.hpp>
 
@@ -293,18 +295,22 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   }
   auto attempts_directory = directory->subdirectory(attempts_prefix + run.name);
   if (!attempts_directory) return failed(attempts_directory.error());
+  const auto host = host_directory::join(s, directory->path(), cluster_id, [&](const error& cause) {
+    log.loggers()("launcher")->warn("shares-nothing-on-this-host {}", cause.message);
+  });
   const auto memory = memory_split_of(s);
   const auto blocks = std::make_shared<block_store>(
       block_store::options{blocks_directories, memory.for_blocks(info.profile), shared_from(s)});
   const auto shared_secret = std::make_shared<const session_secret>(*secret);
-  const auto serving = serving_options(s, cluster_id, directory->path(), info.epoch);
+  const auto serving = serving_options(s, cluster_id, host.sockets(), info.epoch);
   auto server = block_server::start(serving, *secret, *blocks);
   if (!server) return failed(server.error());
   const auto reachable = address_to_reach(serving.address, start.driver.host, start.driver.port);
   if (!reachable) return failed(reachable.error());
   info.blocks.host = *reachable;
   info.blocks.port = (*server)->port();
-  block_client fetcher{reading_options(s, cluster_id, directory->path()), *secret, std::make_shared<local_blocks>()};
+  block_client fetcher{reading_options(s, cluster_id, host.sockets()), *secret, std::make_shared<local_blocks>()};
+  broadcast_reader broadcasts{{host.files(), start.driver.host, s.get(keys::transfer_read_timeout)}, &fetcher};
 
   std::mutex mutex;
   std::optional<error> ended;
@@ -320,6 +326,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.request_timeout = patience;
   executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;
+  executor.runner.broadcasts = &broadcasts;
   executor.runner.attempts_directory = *attempts_directory;
   executor.runner.stderr_file = stderr_file();
   executor.runner.ordinals = apply_device_mask(info.capacity);
@@ -329,7 +336,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.memory = memory;
   executor.runner.compression = compression_of(s);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));
-  block_connection::options connecting{cluster_id, directory->path(), s.get(keys::transfer_connect_timeout),
+  block_connection::options connecting{cluster_id, host.sockets(), s.get(keys::transfer_connect_timeout),
                                        s.get(keys::transfer_read_timeout)};
   if (start.shuffle_service)
     executor.take_over = [&, to_log = log.loggers()("launcher")](const block_takeover& what,

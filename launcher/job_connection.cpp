@@ -42,7 +42,9 @@ void job_connection::close() {
   client_ = nullptr;
   options_.driver = nullptr;
   options_.blocks = nullptr; // open connections
-  options_.loggers = {};     // open files
+  options_.publish = {};
+  options_.withdraw = {};
+  options_.loggers = {}; // open files
   system_ = nullptr;
 }
 
@@ -169,6 +171,20 @@ result<std::vector<job_id>> job_connection::cancel_group(std::string_view group,
                                      box(troupe::cancel_group{std::string{group}, std::string{reason}}));
   if (!answer) return answer.error();
   return (*answer)->jobs;
+}
+
+result<broadcast_reference> job_connection::publish(const broadcast_content& content) {
+  std::shared_lock lock{open_};
+  if (!system_) return make_error(ec::cancelled, "the session is over");
+  if (!options_.publish) return make_error(ec::internal, "this connection makes no broadcasts");
+  return options_.publish(content);
+}
+
+void job_connection::withdraw(broadcast_id id) {
+  std::shared_lock lock{open_};
+  if (!system_) return;
+  if (options_.withdraw) options_.withdraw(id);
+  tell_as(client_, options_.driver, box(withdraw_broadcast{id}));
 }
 
 void job_connection::cancel_all(std::string_view reason) {

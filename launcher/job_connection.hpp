@@ -27,6 +27,9 @@ public:
     driver_actor driver;
     std::string described = "the driver"; ///< for the error of those who wait when it is gone
     std::shared_ptr<block_client> blocks; ///< fetches large results
+    /// Makes a broadcast, and ends it; without them there is none.
+    std::function<result<broadcast_reference>(const broadcast_content&)> publish;
+    std::function<void(broadcast_id)> withdraw;
     logger_source loggers = silent_loggers();
     duration request_timeout = std::chrono::seconds{10};
     std::function<void(const job_progress&)> on_progress; ///< on a CAF thread; must not block
@@ -43,6 +46,9 @@ public:
   result<void> cancel(job_id job, std::string_view reason) override;
   result<void> cancel_stage(job_id job, std::uint32_t stage, std::string_view reason) override;
   result<std::vector<job_id>> cancel_group(std::string_view group, std::string_view reason) override;
+
+  result<broadcast_reference> publish(const broadcast_content& content) override;
+  void withdraw(broadcast_id id) override;
 
   /// Cancels every job of this connection that has not ended.
   void cancel_all(std::string_view reason);

@@ -39,6 +39,15 @@ result<std::vector<run_directory>> make_local_directories(const settings& s, con
   return all;
 }
 
+result<run_directory> share_local_directory(const settings& s, const std::string& name) {
+  result<run_directory> shared = make_error(ec::io, "there is none");
+  for (const auto& directory : s.get(keys::local_dir)) {
+    shared = run_directory::share(base_in(directory), name, keys::local_dir.name);
+    if (shared) break;
+  }
+  return shared;
+}
+
 std::vector<std::string> paths_of(const std::vector<run_directory>& directories) {
   std::vector<std::string> paths;
   for (const auto& d : directories) paths.push_back(d.path());

@@ -19,6 +19,10 @@ void sweep_local_directories(const settings& s);
 result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name,
                                                           const std::function<void(const error&)>& left_out);
 
+/// The directory `<that>/troupe-<uid>/<name>` in the first of `troupe.local.dir` that works, together with whoever else
+/// wants it. @pre one is set
+result<run_directory> share_local_directory(const settings& s, const std::string& name);
+
 std::vector<std::string> paths_of(const std::vector<run_directory>& directories);
 
 } // namespace troupe

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ result<run_directory> run_directory::create(const std::string& base, const std::
   if (const auto parent = fs::path{base}.parent_path(); !parent.empty()) fs::create_directories(parent, ignored);
   if (auto made = make_private(base, setting); !made) return made.error();
   // Under its own name only once it is held: a sweep in between would take it for an abandoned one.
-  const auto unfinished = base + "/" + unfinished_prefix + name;
+  const auto unfinished = base + "/" + unfinished_prefix + name + "." + std::to_string(getpid());
   const auto path = base + "/" + name;
   if (mkdir(unfinished.c_str(), 0700) != 0) return failed("make directory", unfinished, setting);
   const int lock = open_lock(unfinished, O_RDWR | O_CREAT | O_EXCL);
@@ -97,7 +98,27 @@ result<run_directory> run_directory::join(const std::string& path, std::string_v
     close(lock);
     return why;
   }
+  // Whoever was the last one may have removed it between the two calls.
+  struct stat held {};
+  struct stat there {};
+  if (fstat(lock, &held) != 0 || stat((path + "/" + lock_name).c_str(), &there) != 0 || held.st_ino != there.st_ino ||
+      held.st_dev != there.st_dev) {
+    close(lock);
+    errno = ENOENT;
+    return failed("hold", path, setting);
+  }
   return run_directory{path, lock, setting};
+}
+
+result<run_directory> run_directory::share(const std::string& base, const std::string& name, std::string_view setting) {
+  constexpr int rounds = 100; // each but the last is lost to somebody who has just made it or left it
+  for (int round = 1;; ++round) {
+    auto joined = join(base + "/" + name, setting);
+    if (joined) return joined;
+    auto made = create(base, name, setting);
+    if (made || round == rounds) return made;
+    poll(nullptr, 0, 1);
+  }
 }
 
 void run_directory::sweep(const std::string& base, std::time_t now) {

@@ -24,6 +24,9 @@ public:
                                       std::string_view setting = keys::run_directory.name);
   /// Holds one that another process of the session made.
   static result<run_directory> join(const std::string& path, std::string_view setting = keys::run_directory.name);
+  /// Joins `<base>/<name>`, or makes it: for processes that do not know which of them is the first.
+  static result<run_directory> share(const std::string& base, const std::string& name,
+                                     std::string_view setting = keys::run_directory.name);
   /// Removes directories below `base` that nobody holds any more, with what is left in their control groups, and those
   /// that somebody began to make a minute before `now` or earlier.
   static void sweep(const std::string& base, std::time_t now = std::time(nullptr));

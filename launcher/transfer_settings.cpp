@@ -13,11 +13,10 @@ bool same_host(const settings& s) { return s.get(keys::transfer_same_host) == "a
 
 } // namespace
 
-block_client::options reading_options(const settings& s, const std::string& cluster_id,
-                                      const std::string& run_directory) {
+block_client::options reading_options(const settings& s, const std::string& cluster_id, const std::string& sockets) {
   block_client::options reading;
   reading.cluster_id = cluster_id;
-  if (same_host(s)) reading.local_directory = run_directory;
+  reading.local_directory = sockets;
   reading.connect_timeout = s.get(keys::transfer_connect_timeout);
   reading.read_timeout = s.get(keys::transfer_read_timeout);
   reading.attempts = static_cast<std::uint32_t>(s.get(keys::transfer_attempts));
@@ -25,12 +24,12 @@ block_client::options reading_options(const settings& s, const std::string& clus
   return reading;
 }
 
-block_server::options serving_options(const settings& s, const std::string& cluster_id,
-                                      const std::string& run_directory, incarnation epoch) {
+block_server::options serving_options(const settings& s, const std::string& cluster_id, const std::string& sockets,
+                                      incarnation epoch) {
   block_server::options serving;
   serving.address = s.get(keys::executor_bind_address);
   serving.cluster_id = cluster_id;
-  if (same_host(s)) serving.local_socket = local_socket_path(run_directory, epoch);
+  if (!sockets.empty()) serving.local_socket = local_socket_path(sockets, epoch);
   return serving;
 }
 

@@ -263,6 +263,16 @@ void read(const pb::HeldBlock& in, held_block& out, const place&) {
   out.bytes = in.bytes();
 }
 
+void write(const broadcast_id& in, pb::BroadcastId& out, const place&) {
+  out.set_program(in.program);
+  out.set_number(in.number);
+}
+
+void read(const pb::BroadcastId& in, broadcast_id& out, const place&) {
+  out.program = in.program();
+  out.number = in.number();
+}
+
 void write(const block_endpoint& in, pb::BlockEndpoint& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);

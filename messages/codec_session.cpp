@@ -51,12 +51,14 @@ static void write(const peer_registration& in, pb::PeerRegistration& out, const 
   write(in.proof, *out.mutable_proof(), place{at, "proof"});
   out.set_role(static_cast<pb::PeerRole>(in.role));
   out.set_name(at.name("name", in.name));
+  out.set_program(in.program);
 }
 
 static void read(const pb::PeerRegistration& in, peer_registration& out, const place& at) {
   read(in.proof(), out.proof, place{at, "proof"});
   out.role = at.enumerator("role", in.role(), peer_role::services);
   out.name = at.name("name", in.name());
+  out.program = in.program();
 }
 
 static void write(const welcome& in, pb::Welcome& out, const place& at) {

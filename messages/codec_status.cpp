@@ -144,6 +144,14 @@ static void write(const release_results& in, pb::ReleaseResults& out, const plac
 
 static void read(const pb::ReleaseResults& in, release_results& out, const place&) { out.job.value = in.job(); }
 
+static void write(const withdraw_broadcast& in, pb::WithdrawBroadcast& out, const place& at) {
+  write(in.broadcast, *out.mutable_broadcast(), place{at, "broadcast"});
+}
+
+static void read(const pb::WithdrawBroadcast& in, withdraw_broadcast& out, const place& at) {
+  read(in.broadcast(), out.broadcast, place{at, "broadcast"});
+}
+
 static void write(const placement_query& in, pb::PlacementQuery& out, const place&) { out.set_job(in.job.value); }
 
 static void read(const pb::PlacementQuery& in, placement_query& out, const place&) { out.job.value = in.job(); }
@@ -207,6 +215,7 @@ static void read(const pb::ClusterStatus& in, cluster_status& out, const place& 
 TROUPE_WIRE_FORM(job_progress, JobProgress)
 TROUPE_WIRE_FORM(job_end, JobEnd)
 TROUPE_WIRE_FORM(release_results, ReleaseResults)
+TROUPE_WIRE_FORM(withdraw_broadcast, WithdrawBroadcast)
 TROUPE_WIRE_FORM(placement_query, PlacementQuery)
 TROUPE_WIRE_FORM(placement_answer, PlacementAnswer)
 TROUPE_WIRE_FORM(status_query, StatusQuery)

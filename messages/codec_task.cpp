@@ -264,6 +264,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.batches, *out.mutable_batches(), at, "batches");
   write_list(in.barriers, *out.mutable_barriers(), at, "barriers");
   write_list(in.takeovers, *out.mutable_takeovers(), at, "takeovers");
+  write_list(in.withdrawn, *out.mutable_withdrawn(), at, "withdrawn");
   out.set_stop(in.stop);
 }
 
@@ -280,6 +281,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.batches(), out.batches, at, "batches");
   read_list(in.barriers(), out.barriers, at, "barriers");
   read_list(in.takeovers(), out.takeovers, at, "takeovers");
+  read_list(in.withdrawn(), out.withdrawn, at, "withdrawn");
   out.stop = in.stop();
 }
 

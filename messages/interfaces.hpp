@@ -110,6 +110,8 @@ using dag_scheduler_actor = handle<
     void(boxed<event_batch>),
     /// Results of an ended job that stayed on executors may go. Driver, for the submitter.
     void(boxed<release_results>),
+    /// Executors may drop a broadcast. Driver, for the submitter.
+    void(boxed<withdraw_broadcast>),
     /// Executors and jobs as they stand. Driver, for a client.
     boxed<cluster_status>(boxed<status_query>),
     /// Why a job and its stages wait. Driver, for a client.
@@ -144,6 +146,8 @@ using driver_actor = handle<
     boxed<cancelled_jobs>(boxed<cancel_group>),
     /// Results of an ended job that stayed on executors may go. Client.
     void(boxed<release_results>),
+    /// Executors may drop a broadcast. Client.
+    void(boxed<withdraw_broadcast>),
     /// Executors and jobs as they stand. Client.
     boxed<cluster_status>(boxed<status_query>),
     /// Why a job and its stages wait. Client.

@@ -67,7 +67,8 @@ struct executor_registration {
 struct peer_registration {
   hello_proof proof;
   peer_role role = peer_role::client;
-  std::string name; ///< for people: host and pid
+  std::string name;        ///< for people: host and pid
+  incarnation program = 0; ///< of a client: its broadcasts are withdrawn when it is gone; 0: it makes none
   bool operator==(const peer_registration&) const = default;
 };
 
@@ -169,6 +170,12 @@ struct feasibility_answer {
 struct release_results {
   job_id job;
   bool operator==(const release_results&) const = default;
+};
+
+/// Submitter -> driver: no task needs the broadcast any more; executors may drop it.
+struct withdraw_broadcast {
+  broadcast_id broadcast;
+  bool operator==(const withdraw_broadcast&) const = default;
 };
 
 /// Allocator -> dag scheduler: may this idle executor be stopped? Yes means that it is draining from now on.

@@ -76,5 +76,6 @@ CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::allocation_report>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::explain_query>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::job_explanation>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::subscription_cut_off>) )
+CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::withdraw_broadcast>) )
 
 CAF_END_TYPE_ID_BLOCK(troupe)

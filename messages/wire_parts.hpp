@@ -45,6 +45,8 @@ void read(const pb::Program& in, std::variant<native_program, command_program>& 
 
 void write(const held_block& in, pb::HeldBlock& out, const place& at);
 void read(const pb::HeldBlock& in, held_block& out, const place& at);
+void write(const broadcast_id& in, pb::BroadcastId& out, const place& at);
+void read(const pb::BroadcastId& in, broadcast_id& out, const place& at);
 void write(const block_endpoint& in, pb::BlockEndpoint& out, const place& at);
 void read(const pb::BlockEndpoint& in, block_endpoint& out, const place& at);
 

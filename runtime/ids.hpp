@@ -38,6 +38,14 @@ using attempt_number = std::uint32_t;
 /// A number that an executor draws at random when it starts; it tells a restarted executor from its predecessor.
 using incarnation = std::uint64_t;
 
+/// A value that a program has made available to its tasks.
+struct broadcast_id {
+  incarnation program = 0;  ///< drawn by each program for itself
+  std::uint64_t number = 0; ///< given by it, from 1; 0: all of the program's
+
+  constexpr auto operator<=>(const broadcast_id&) const = default;
+};
+
 } // namespace troupe
 
 template <class Tag>

@@ -13,11 +13,13 @@
 /// it is refused, like a lambda that captures, with a message that shows these cures. A constant lambda reads the same:
 /// `constexpr auto word_length = [](const std::string& word) { … };` and then `.map(word_length)`.
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <troupe/runtime/api/serialize.hpp>
 
@@ -96,6 +98,8 @@ class closure<F, captures<C...>> {
 public:
   /// Throws decode_error.
   explicit closure(std::string_view encoded) : captures_(decode_value<std::tuple<C...>>(encoded)) {}
+  /// In the program itself.
+  explicit closure(const captures<C...>& c) : captures_(c.values) {}
 
   template <class... A>
   decltype(auto) operator()(A&&... arguments) {
@@ -112,6 +116,7 @@ template <class F>
 class closure<F, captures<>> {
 public:
   explicit closure(std::string_view encoded) { decoder{encoded}.expect_end(); }
+  explicit closure(const captures<>&) {}
 
   template <class... A>
   decltype(auto) operator()(A&&... arguments) {
@@ -122,13 +127,16 @@ private:
   [[no_unique_address]] F function_{};
 };
 
-/// The bytes from which `closure` is made.
+/// The bytes from which `closure` is made, and what has to be kept with them: broadcasts.
+struct encoded_captures {
+  std::string bytes;
+  std::vector<std::shared_ptr<const void>> held;
+};
 template <class... C>
-std::string encode_captures(const captures<C...>& c) {
-  if constexpr (sizeof...(C) == 0)
-    return {};
-  else
-    return encode_value(c.values);
+encoded_captures encode_captures(const captures<C...>& c) {
+  encoded_captures encoded;
+  if constexpr (sizeof...(C) > 0) encoder{encoded.bytes, &encoded.held}(c.values);
+  return encoded;
 }
 
 } // namespace detail

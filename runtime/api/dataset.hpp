@@ -126,9 +126,9 @@ public:
     detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
     const auto count = core_->partitions_or_default(partitions);
     const auto encoded = detail::encode_captures(c);
-    auto edge =
-        shuffle(detail::make_operation<detail::combining_write<key_of, value_of, F, captures<C...>>>(encoded), count);
-    auto step = detail::make_operation<detail::reduce_read<key_of, value_of, F, captures<C...>>>(encoded);
+    using write = detail::combining_write<key_of, value_of, F, captures<C...>>;
+    auto edge = shuffle(detail::make_operation<write>(encoded.bytes), count, encoded.held);
+    auto step = detail::make_operation<detail::reduce_read<key_of, value_of, F, captures<C...>>>(encoded.bytes);
     return {core_, reader("reduce_by_key", std::move(step), {std::move(edge)}, count)};
   }
 
@@ -213,9 +213,9 @@ public:
   std::optional<T> reduce(const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, T, T, T>();
     const auto encoded = detail::encode_captures(c);
-    detail::closure<F, captures<C...>> function{encoded};
+    detail::closure<F, captures<C...>> function{c};
     std::optional<T> total;
-    act(detail::make_operation<detail::reduce_terminal<T, F, captures<C...>>>(encoded), "reduce",
+    act(detail::make_operation<detail::reduce_terminal<T, F, captures<C...>>>(encoded.bytes), "reduce",
         [&](std::string_view bytes) {
           auto part = decode_value<std::optional<T>>(bytes);
           if (!part) return;
@@ -239,8 +239,8 @@ public:
     detail::check_call<F, captures<C...>, bool, const T&, const T&>();
     const auto encoded = detail::encode_captures(c);
     using order = detail::closure<F, captures<C...>>;
-    detail::best_records<T, order> best{static_cast<std::size_t>(count), order{encoded}};
-    act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded), "top",
+    detail::best_records<T, order> best{static_cast<std::size_t>(count), order{c}};
+    act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded.bytes), "top",
         [&](std::string_view bytes) {
           for (auto& record : decode_value<std::vector<T>>(bytes)) best.add(std::move(record));
         });
@@ -256,8 +256,8 @@ public:
   template <class... C, class F>
   void foreach (const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, void, T>();
-    act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(detail::encode_captures(c)), "foreach",
-        [](std::string_view) {});
+    act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(detail::encode_captures(c).bytes),
+        "foreach", [](std::string_view) {});
   }
 
 private:
@@ -285,7 +285,9 @@ private:
     auto node = std::make_shared<detail::dataset_node>();
     node->name = name;
     node->partitions = node_->partitions;
-    node->step = detail::make_operation<Operation>(detail::encode_captures(c));
+    auto encoded = detail::encode_captures(c);
+    node->step = detail::make_operation<Operation>(std::move(encoded.bytes));
+    node->held = std::move(encoded.held);
     node->parent = node_;
     return {core_, std::move(node)};
   }
@@ -301,8 +303,10 @@ private:
     return narrow<record, Operation>(name, c);
   }
 
-  edge_pointer shuffle(operation write, std::uint32_t buckets) const {
-    return std::make_shared<detail::shuffle_edge>(detail::shuffle_edge{node_, std::move(write), buckets});
+  edge_pointer shuffle(operation write, std::uint32_t buckets,
+                       std::vector<std::shared_ptr<const void>> held = {}) const {
+    return std::make_shared<detail::shuffle_edge>(
+        detail::shuffle_edge{node_, std::move(write), buckets, std::move(held)});
   }
   edge_pointer plain_shuffle(std::uint32_t buckets) const {
     return shuffle(detail::make_operation<detail::shuffle_write<key_of, value_of>>(), buckets);

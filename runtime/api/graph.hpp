@@ -20,8 +20,9 @@ struct dataset_node;
 /// shuffle in one job shares the stage that writes it.
 struct shuffle_edge {
   std::shared_ptr<const dataset_node> parent;
-  operation write;           ///< a terminal operation
-  std::uint32_t buckets = 0; ///< partitions of those who read it
+  operation write;                               ///< a terminal operation
+  std::uint32_t buckets = 0;                     ///< partitions of those who read it
+  std::vector<std::shared_ptr<const void>> held; ///< what `write` needs to be there
 };
 
 /// One dataset: a source (of its own, or of shuffles) or a narrow step after `parent`.
@@ -35,6 +36,7 @@ struct dataset_node {
   std::shared_ptr<const packed_column> arguments;            ///< of the source, per partition; null for none
   std::optional<resource_profile> profile;                   ///< attached by with_resources
   bool barrier = false;                                      ///< its stage is a gang
+  std::vector<std::shared_ptr<const void>> held;             ///< what `step` needs to be there
 };
 
 } // namespace troupe::detail

@@ -75,11 +75,10 @@ struct task_signature<R (*)(A...) noexcept> : task_signature<R (*)(A...)> {};
 
 /// A value that may be left out.
 template <class T>
-std::string encode_part(const T& value) {
-  if constexpr (std::is_same_v<T, nothing>)
-    return {};
-  else
-    return encode_value(value);
+std::string encode_part(const T& value, std::vector<std::shared_ptr<const void>>* held = nullptr) {
+  std::string encoded;
+  if constexpr (!std::is_same_v<T, nothing>) encoder{encoded, held}(value);
+  return encoded;
 }
 
 template <auto Function>
@@ -127,6 +126,7 @@ struct drafted_stage {
   stage_spec spec;
   operation task;
   resource_profile profile;
+  std::vector<std::shared_ptr<const void>> held; ///< what `task` needs to be there
 };
 using job_draft = std::vector<drafted_stage>;
 
@@ -223,10 +223,13 @@ public:
   /// The same with the captures that all its tasks share.
   template <detail::fixed_text Name, auto Function>
   auto run(named_task<Name, Function> task, const typename named_task<Name, Function>::types::captures& captures) {
-    if constexpr (named_task<Name, Function>::types::raw)
+    std::vector<std::shared_ptr<const void>> held;
+    if constexpr (named_task<Name, Function>::types::raw) {
       return draft(task, captures);
-    else
-      return draft(task, detail::encode_part(captures));
+    } else {
+      auto encoded = detail::encode_part(captures, &held);
+      return draft(task, std::move(encoded), std::move(held));
+    }
   }
 
 private:
@@ -235,7 +238,7 @@ private:
     : draft_(std::move(draft)), name_(std::move(name)) {}
 
   template <detail::fixed_text Name, auto Function>
-  auto draft(named_task<Name, Function>, std::string captures) {
+  auto draft(named_task<Name, Function>, std::string captures, std::vector<std::shared_ptr<const void>> held = {}) {
     using types = typename named_task<Name, Function>::types;
     using result = typename types::result;
     using argument = typename types::argument;
@@ -243,14 +246,19 @@ private:
     stage.spec.name = std::move(name_);
     stage.spec.tasks = 1;
     stage.task = {named_task<Name, Function>::index(), std::move(captures)};
+    stage.held = std::move(held);
     draft_->push_back(std::move(stage));
     if constexpr (types::raw)
       return task_stage<result, argument>{draft_, [](const std::string& bytes) { return bytes; },
                                           [](std::string_view bytes) { return std::string{bytes}; }};
     else if constexpr (std::is_void_v<result>)
-      return task_stage<result, argument>{draft_, &detail::encode_part<argument>, [](std::string_view) {}};
+      return task_stage<result, argument>{draft_, encode_argument<argument>, [](std::string_view) {}};
     else
-      return task_stage<result, argument>{draft_, &detail::encode_part<argument>, &decode_value<result>};
+      return task_stage<result, argument>{draft_, encode_argument<argument>, &decode_value<result>};
+  }
+  template <class A>
+  static std::string encode_argument(const A& value) {
+    return detail::encode_part(value);
   }
 
   std::shared_ptr<detail::job_draft> draft_;

@@ -3,17 +3,27 @@
 /// The seam between what job authors use and what runs their jobs. A session calls it; whoever owns the connection to a
 /// driver implements it.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <vector>
 
 #include <troupe/runtime/dag/job_spec.hpp>
+#include <troupe/runtime/execution/broadcast_source.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 
 namespace troupe {
+
+/// A value to be broadcast.
+struct broadcast_content {
+  std::shared_ptr<const void> value;
+  std::type_index type = typeid(void);
+  std::function<std::string()> encode; ///< for other processes; called at most once, before `publish` returns
+};
 
 /// Runs jobs somewhere. Every method may be called from any thread and may wait; none throws for what can be expected
 /// to fail.
@@ -41,6 +51,10 @@ public:
   /// Ends every unfinished job of a group, of this client or another, as `cancel` does; not those that are submitted
   /// later. @returns those that it has ended; `ec::not_found` where the driver knows no job of the group
   virtual result<std::vector<job_id>> cancel_group(std::string_view group, std::string_view reason) = 0;
+  /// Makes a value available to the tasks of this client's jobs, until it is withdrawn.
+  virtual result<broadcast_reference> publish(const broadcast_content& content) = 0;
+  /// Tasks that have not read the value by then fail.
+  virtual void withdraw(broadcast_id id) = 0;
 };
 
 } // namespace troupe

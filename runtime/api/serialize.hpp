@@ -23,11 +23,14 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -60,7 +63,9 @@ inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, 
 /// Appends values to a string that outlives it. Also the archive that `troupe_serialize` sees when a value is written.
 class encoder {
 public:
-  explicit encoder(std::string& out) noexcept : out_(out) {}
+  /// @param held gets what has to stay where these bytes can be read (see hold); null: that is not of interest
+  explicit encoder(std::string& out, std::vector<std::shared_ptr<const void>>* held = nullptr) noexcept
+    : out_(out), held_(held) {}
 
   /// Appends the values one after another.
   template <class... Ts>
@@ -87,9 +92,14 @@ public:
 
   void bytes(std::string_view data) { out_.append(data); }
   std::size_t written() const noexcept { return out_.size(); }
+  /// Whoever keeps the bytes keeps this with them.
+  void hold(std::shared_ptr<const void> what) {
+    if (held_) held_->push_back(std::move(what));
+  }
 
 private:
   std::string& out_;
+  std::vector<std::shared_ptr<const void>>* held_;
 };
 
 /// Takes values from bytes that outlive it. Also the archive that `troupe_serialize` sees when a value is read. Every

@@ -26,6 +26,19 @@ std::shared_ptr<session_core> session_core::in_pool(std::string pool) const {
   return std::make_shared<session_core>(client_, std::move(options), group_);
 }
 
+std::pair<broadcast_reference, std::shared_ptr<const void>> session_core::publish(const broadcast_content& content) {
+  struct published {
+    std::shared_ptr<job_client> client;
+    broadcast_id id;
+    published(std::shared_ptr<job_client> by, broadcast_id which) : client(std::move(by)), id(which) {}
+    published(const published&) = delete;
+    ~published() { client->withdraw(id); }
+  };
+  auto made = client_->publish(content);
+  if (!made) throw job_error(made.error());
+  return {*made, std::make_shared<const published>(client_, made->id)};
+}
+
 std::size_t session_core::cancel_group(std::string_view group) {
   const auto ended = client_->cancel_group(group, "asked for by the program");
   if (!ended) throw job_error(ended.error());

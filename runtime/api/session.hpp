@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/broadcast.hpp>
 #include <troupe/runtime/api/dataset.hpp>
 #include <troupe/runtime/api/input_files.hpp>
 #include <troupe/runtime/api/job.hpp>
@@ -50,6 +51,17 @@ public:
   dataset<std::pair<std::string, std::string>> whole_text_files(const std::string& pattern,
                                                                 std::uint32_t partitions = 0) {
     return whole_text_files(std::vector{pattern}, partitions);
+  }
+
+  /// A value that many tasks read: it goes to each host once, however many tasks and jobs are given the handle (see
+  /// broadcast.hpp). Throws job_error where it cannot be kept.
+  template <class T>
+  auto broadcast(T&& value) {
+    using type = std::decay_t<T>;
+    detail::check_travels_deeply<type>();
+    auto shared = std::make_shared<const type>(std::forward<T>(value));
+    auto [reference, published] = core_->publish({shared, typeid(type), [&] { return encode_value(*shared); }});
+    return troupe::broadcast<type>{std::move(shared), std::move(reference), std::move(published)};
   }
 
   /// Runs a job for its effects. Throws job_error.

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <troupe/runtime/api/compile.hpp>
@@ -48,6 +49,8 @@ public:
   std::shared_ptr<session_core> in_group(std::string group) const;
   /// The same for jobs of a pool.
   std::shared_ptr<session_core> in_pool(std::string pool) const;
+  /// A broadcast, and what withdraws it with its last copy. Throws job_error.
+  std::pair<broadcast_reference, std::shared_ptr<const void>> publish(const broadcast_content& content);
   /// @returns how many jobs it has ended. Throws job_error.
   std::size_t cancel_group(std::string_view group);
 

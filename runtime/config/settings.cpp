@@ -64,7 +64,7 @@ std::vector<explained_setting> settings::explain() const {
 std::string settings::to_yaml() const {
   std::string out = "troupe: {}\n";
   for (const auto& line : explain()) {
-    if (line.origin.kind != origin_kind::default_value) out += line.name + ": " + in_quotes(line.value) + "\n";
+    if (line.origin != setting_origin{}) out += line.name + ": " + in_quotes(line.value) + "\n";
   }
   return out;
 }

@@ -68,7 +68,8 @@ public:
   /// Every key with its effective value, the members that are set, and the entries of `caf`, by name.
   std::vector<explained_setting> explain() const;
 
-  /// Everything that is not a default, as a file that gives the same settings to another process of this machine.
+  /// Everything that is not a default of Troupe's own, as a file that gives the same settings to another process of
+  /// this machine.
   std::string to_yaml() const;
 
 private:

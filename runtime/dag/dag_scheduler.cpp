@@ -115,6 +115,11 @@ void dag_scheduler::on_results_released(job_id id, time_point now, effects::list
   schedule(now, out);
 }
 
+void dag_scheduler::on_broadcast_withdrawn(broadcast_id broadcast, time_point now, effects::list& out) {
+  for (const auto& [id, e] : pool_.all()) orders_for(e).withdrawn.push_back(broadcast);
+  schedule(now, out);
+}
+
 void dag_scheduler::on_allocator_added(time_point now, effects::list& out) {
   announced_shapes_.clear();
   allocation_.clear();

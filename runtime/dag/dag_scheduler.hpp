@@ -98,6 +98,8 @@ public:
                                                  effects::list& out);
   /// Drops what an ended job still keeps on executors.
   void on_results_released(job_id job, time_point now, effects::list& out);
+  /// Whoever has the broadcast may drop it.
+  void on_broadcast_withdrawn(broadcast_id broadcast, time_point now, effects::list& out);
   /// There is an allocator, perhaps another one: it hears of every shape anew, and of every open question.
   void on_allocator_added(time_point now, effects::list& out);
 

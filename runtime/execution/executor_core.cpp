@@ -31,6 +31,7 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
     if (stages_.contains(b.stage)) out.push_back(effects::release_barrier{b}); // else its tasks have been killed
   for (const auto& t : orders->takeovers)
     if (info_.shuffle_service) out.push_back(effects::take_over_blocks{t});
+  for (const auto id : orders->withdrawn) out.push_back(effects::drop_broadcast{id});
   if (orders->stop) out.push_back(effects::stop_executor{});
 }
 

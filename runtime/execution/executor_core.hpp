@@ -67,6 +67,11 @@ struct take_over_blocks {
   block_takeover what;
   bool operator==(const take_over_blocks&) const = default;
 };
+/// A broadcast is needed no longer.
+struct drop_broadcast {
+  broadcast_id broadcast;
+  bool operator==(const drop_broadcast&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -76,7 +81,7 @@ struct stop_executor {
 };
 using any_execution =
     std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt, recall_lease,
-                 forget_executor, release_barrier, take_over_blocks, send_refusal, stop_executor>;
+                 forget_executor, release_barrier, take_over_blocks, drop_broadcast, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

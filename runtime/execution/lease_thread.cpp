@@ -233,6 +233,7 @@ void lease_thread::run_next_batch(guard& lock) {
   env.executor = common_.executor;
   env.resources = &terms_.resources;
   env.shuffles = common_.shuffles;
+  env.broadcasts = common_.broadcasts;
   env.stage = &version->install;
   env.cancelled = &cancelled_;
   env.stage_attempt = batch.stage_attempt;

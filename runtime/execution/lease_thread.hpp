@@ -35,6 +35,7 @@ public:
   struct shared {
     executor_id executor;
     shuffle_source* shuffles = nullptr;
+    broadcast_source* broadcasts = nullptr;
     result_policy results;
     command_settings commands;
     gang_gate* gang = nullptr; ///< set before the first thread starts

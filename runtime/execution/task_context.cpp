@@ -74,6 +74,12 @@ void task_context::read_shuffle(std::size_t index, const std::function<void(std:
   env_.shuffles->read(inputs[index], partition, each);
 }
 
+std::shared_ptr<const void> task_context::broadcast(const broadcast_reference& which, std::type_index type,
+                                                    const broadcast_source::decoder& decode) const {
+  if (!env_.broadcasts) throw std::logic_error("this executor reads no broadcasts");
+  return env_.broadcasts->get(which, type, decode);
+}
+
 bucket_writer& task_context::map_output() {
   if (buckets == 0)
     throw std::logic_error("stage '" + env_.stage->name + "' is no shuffle map stage: it has no buckets");

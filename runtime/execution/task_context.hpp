@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/execution/broadcast_source.hpp>
 #include <troupe/runtime/execution/gang_gate.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
@@ -95,6 +96,9 @@ public:
   /// Reads this task's bucket of input `index` (see stage_spec::dependencies, shuffle ones only), page by page in map
   /// partition order. What `each` is given is valid during the call.
   void read_shuffle(std::size_t index, const std::function<void(std::string_view)>& each);
+  /// A broadcast's value (see broadcast_source::get).
+  std::shared_ptr<const void> broadcast(const broadcast_reference& which, std::type_index type,
+                                        const broadcast_source::decoder& decode) const;
   /// Where this map task's output goes, record by record: memory first, then files. Throws std::logic_error where the
   /// stage is no shuffle map stage.
   bucket_writer& map_output();
@@ -123,6 +127,7 @@ public:
     executor_id executor;
     const task_resources* resources = nullptr; ///< null: none
     shuffle_source* shuffles = nullptr;
+    broadcast_source* broadcasts = nullptr; ///< null: none can be read here
     const stage_install* stage = nullptr;
     const std::atomic<bool>* cancelled = nullptr; ///< null: never
     attempt_number stage_attempt = 0;             ///< that the task belongs to; `stage` may be of a later one

@@ -48,6 +48,7 @@ struct task_runner::impl {
   explicit impl(options given) : opts(std::move(given)), gang(opts.on_arrival) {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
+    common.broadcasts = opts.broadcasts;
     common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file, opts.compression};
     common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace,
                        opts.limits};

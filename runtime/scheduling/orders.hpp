@@ -161,12 +161,14 @@ struct executor_orders {
   std::vector<task_batch> batches;
   std::vector<barrier_release> barriers;
   std::vector<block_takeover> takeovers; ///< for who keeps blocks of others
+  std::vector<broadcast_id> withdrawn;   ///< broadcasts to drop
   bool stop = false;                     ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
-           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() && !stop;
+           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() &&
+           withdrawn.empty() && !stop;
   }
 };
 

@@ -150,7 +150,7 @@ result<void> block_file_writer::append(int fd, std::uint64_t offset, std::uint64
   return {};
 }
 
-result<std::unique_ptr<block_file>> block_file_writer::finish() {
+result<void> block_file_writer::write_index() {
   std::string index;
   index.reserve(ends_.size() * 8 + trailer_size);
   for (const auto end : ends_) little_endian::append(index, end);
@@ -161,6 +161,22 @@ result<std::unique_ptr<block_file>> block_file_writer::finish() {
   index.append(magic);
   for (const int code : {pieces_.append(file_.get(), index), pieces_.flush(file_.get())})
     if (code != 0) return failed(code);
+  return {};
+}
+
+result<void> block_file_writer::publish() {
+  if (auto written = write_index(); !written) return written;
+  if (!file_.close()) {
+    const auto why = failed(errno);
+    ::unlink(path_.c_str());
+    return why;
+  }
+  owned_ = false;
+  return {};
+}
+
+result<std::unique_ptr<block_file>> block_file_writer::finish() {
+  if (auto written = write_index(); !written) return written.error();
   if (in_memory_) {
     // From here on nobody can change it, whoever has a descriptor; what is handed out cannot even try.
     if (::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)

@@ -85,11 +85,14 @@ public:
   result<void> append(int fd, std::uint64_t offset, std::uint64_t size);
   void end_bucket() { ends_.push_back(written_); }
   result<std::unique_ptr<block_file>> finish();
+  /// The same for one on disk whose name is to stay: removing it is up to others.
+  result<void> publish();
 
 private:
   block_file_writer(std::string path, bool in_memory, descriptor file)
     : path_(std::move(path)), in_memory_(in_memory), owned_(!in_memory), file_(std::move(file)) {}
   error failed(int code) const;
+  result<void> write_index();
 
   std::string path_; ///< where it lies in memory: what it is called
   bool in_memory_ = false;

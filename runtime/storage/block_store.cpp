@@ -24,6 +24,7 @@ std::string file_name(const block_key& key) {
 std::string to_string(const block_key& key) {
   if (key.kind == block_kind::cached)
     return "dataset " + std::to_string(key.source) + " partition " + std::to_string(key.partition);
+  if (key.kind == block_kind::broadcast) return "broadcast " + std::to_string(key.source);
   return "stage " + std::to_string(key.source) + " partition " + std::to_string(key.partition) + " attempt " +
          std::to_string(key.attempt);
 }

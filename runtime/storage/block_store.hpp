@@ -21,14 +21,15 @@ namespace troupe {
 
 /// Numbers are wire format.
 enum class block_kind : std::uint8_t {
-  output = 0, ///< of a task attempt: its map output, one bucket per reduce task, or its result, a single bucket
-  cached = 1, ///< a partition of a dataset that is kept for later jobs; a single bucket
+  output = 0,    ///< of a task attempt: its map output, one bucket per reduce task, or its result, a single bucket
+  cached = 1,    ///< a partition of a dataset that is kept for later jobs; a single bucket
+  broadcast = 2, ///< a value of a program's, in the program's own process; a single bucket
 };
 
 /// What produced a block set; buckets are numbered within.
 struct block_key {
   block_kind kind = block_kind::output;
-  std::uint64_t source = 0; ///< number of the stage, or of the dataset
+  std::uint64_t source = 0; ///< number of the stage, of the dataset, or of the broadcast
   partition_index partition = 0;
   attempt_number attempt = 0; ///< of outputs
 

@@ -51,11 +51,16 @@ void block_client::interrupt() noexcept { impl_->pool.interrupt(); }
 
 void block_client::forget(executor_id executor) { impl_->pool.forget(executor); }
 
+result<void> block_client::fetch(const block_endpoint& endpoint, const block_key& key, std::uint32_t bucket,
+                                 const std::function<void(std::string_view)>& each) {
+  return block_reading{impl_->environment({&endpoint, 1}), {{0, key, bucket}}}.run(each);
+}
+
 result<std::string> block_client::fetch_value(const block_endpoint& endpoint, const block_key& key,
                                               std::uint32_t bucket) {
   std::string value;
-  block_reading reading{impl_->environment({&endpoint, 1}), {{0, key, bucket}}};
-  if (auto read = reading.run([&](std::string_view content) { value.append(content); }); !read) return read.error();
+  auto read = fetch(endpoint, key, bucket, [&](std::string_view content) { value.append(content); });
+  if (!read) return read.error();
   return value;
 }
 

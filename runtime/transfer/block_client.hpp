@@ -44,7 +44,10 @@ public:
   block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local);
   ~block_client() override;
 
-  /// The content of one bucket in one string, such as a task's result. For the errors see block_reading.
+  /// Calls `each` with the content of every page of one bucket. For the errors see block_reading.
+  result<void> fetch(const block_endpoint& endpoint, const block_key& key, std::uint32_t bucket,
+                     const std::function<void(std::string_view)>& each);
+  /// The content of one bucket in one string, such as a task's result. The same errors.
   result<std::string> fetch_value(const block_endpoint& endpoint, const block_key& key, std::uint32_t bucket = 0);
 
   /// Makes fetches, those under way and all later ones, fail within a fraction of a second.

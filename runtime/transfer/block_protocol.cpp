@@ -176,7 +176,7 @@ result<fetch> read_fetch(std::string_view frame) {
   while (in.more() && f.blocks.size() < max_blocks) {
     auto& block = f.blocks.emplace_back();
     const auto of = in.number<std::uint8_t>();
-    in.require(of <= static_cast<std::uint8_t>(block_kind::cached));
+    in.require(of <= static_cast<std::uint8_t>(block_kind::broadcast));
     block.key.kind = static_cast<block_kind>(of);
     block.key.source = in.number<std::uint64_t>();
     block.key.partition = in.number<partition_index>();

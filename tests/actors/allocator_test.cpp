@@ -75,6 +75,7 @@ dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
               heard->requested.push_back(*request);
         },
         [](const boxed<release_results>&) {},
+        [](const boxed<withdraw_broadcast>&) {},
         [=](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
         [=](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
         [=](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },

@@ -201,6 +201,24 @@ TEST_F(driver, refuses_services_that_it_has_itself) {
   EXPECT_EQ(failed.code, ec::refused);
 }
 
+TEST_F(driver, passes_on_which_broadcasts_are_withdrawn_and_those_of_a_client_that_is_gone) {
+  ASSERT_FALSE(admit().failed);
+  world.say(front, box(withdraw_broadcast{{5, 3}}));
+  world.pass(100ms);
+  ASSERT_FALSE(heard->orders.empty());
+  EXPECT_THAT(heard->orders.back()->withdrawn, ElementsAre(broadcast_id{5, 3}));
+
+  const auto client = spawn_client(world.system(), {});
+  peer_registration registration;
+  registration.proof = introduce(world, front, peer_role::client, *secret).proof;
+  registration.program = 77;
+  ASSERT_FALSE(world.request(
+      front, [](const boxed<welcome>&) {}, box(std::move(registration)), client_actor{client}));
+  shut_down(client);
+  world.pass(100ms);
+  EXPECT_THAT(heard->orders.back()->withdrawn, ElementsAre(broadcast_id{77, 0}));
+}
+
 // -- signs of life
 
 TEST_F(driver, gives_up_an_executor_after_ten_seconds_of_silence) {

@@ -66,6 +66,7 @@ dag_scheduler_actor spawn_scheduler(caf::actor_system& system, std::shared_ptr<h
             [](const boxed<allocation_report>&) {},
             [](const boxed<event_batch>&) {},
             [](const boxed<release_results>&) {},
+            [](const boxed<withdraw_broadcast>&) {},
             [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
             [](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
             [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
@@ -114,6 +115,7 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
         [](const boxed<cancel_stage>&) -> caf::result<boxed<acknowledged>> { return no(); },
         [](const boxed<cancel_group>&) -> caf::result<boxed<cancelled_jobs>> { return no(); },
         [](const boxed<release_results>&) {},
+        [](const boxed<withdraw_broadcast>&) {},
         [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
         [](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
         [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
@@ -170,6 +172,7 @@ protected:
     config.secret = std::make_shared<const session_secret>(own);
     config.blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
     config.runner.attempts_directory = files.path();
+    config.runner.broadcasts = &broadcasts;
     config.runner.shuffles = &shuffles;
     config.driver_timeout = 400ms;
     config.shutdown_grace = 500ms;
@@ -267,6 +270,15 @@ protected:
     std::atomic<std::uint64_t> forgotten = 0;
   };
   no_shuffles shuffles;
+  /// Has none, and keeps what it is told to drop.
+  struct no_broadcasts : broadcast_source {
+    std::shared_ptr<const void> get(const broadcast_reference&, std::type_index, const decoder&) override {
+      return nullptr;
+    }
+    void drop(broadcast_id id) override { dropped = id.number; }
+    std::atomic<std::uint64_t> dropped = 0;
+  };
+  no_broadcasts broadcasts;
   std::atomic<bool> beating = true;
   std::thread pulse;
   std::mutex mutex;
@@ -292,6 +304,14 @@ TEST_F(executor, waits_no_longer_for_the_blocks_of_who_is_gone) {
   orders.gone = {executor_id{12}};
   order(orders);
   EXPECT_TRUE(testing::wait_until([&] { return shuffles.forgotten == 12; }));
+}
+
+TEST_F(executor, drops_broadcasts_that_are_needed_no_longer) {
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 1);
+  orders.withdrawn = {{7, 3}};
+  order(orders);
+  EXPECT_TRUE(testing::wait_until([&] { return broadcasts.dropped == 3; }));
 }
 
 TEST_F(executor, ignores_repeated_orders_and_those_of_another_incarnation) {

@@ -96,8 +96,9 @@ TEST_F(strangers, can_ask_and_order_nothing) {
     tell(self, seen, box(beat));
     tell(self, seen, box(subscribe_events{0, 10}), client);
     tell(self, seen, box(release_results{job_id{1}}));
+    tell(self, seen, box(withdraw_broadcast{{1, 1}}));
   }
-  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 3; }));
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 4; }));
   EXPECT_TRUE(status().jobs.empty());
   shut_down(client);
 }
@@ -171,8 +172,9 @@ TEST_F(strangers, wind_no_clock_and_are_counted_where_only_neighbours_speak) {
   tell(self, there, tick{});
   tell(self, there, box(executor_gone{}));
   tell(self, there, box(release_results{}));
+  tell(self, there, box(withdraw_broadcast{}));
   EXPECT_TRUE(is_alive(there));
-  EXPECT_EQ((**home.request<cluster_status>(scheduler, box(status_query{}))).dropped_messages, 3u + 1u);
+  EXPECT_EQ((**home.request<cluster_status>(scheduler, box(status_query{}))).dropped_messages, 4u + 1u);
   const auto dropped = status().dropped_messages;
   tell(self, seen, tick{});
   tell(self, seen, box(event_batch{}));

@@ -101,6 +101,7 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
     environment.executor = the_executor;
     environment.resources = &resources;
     environment.shuffles = &shuffles;
+    environment.broadcasts = &broadcasts_;
     environment.stage = &install;
 
     stage_progress progress;
@@ -175,6 +176,21 @@ result<std::vector<job_id>> inline_runner::cancel_group(std::string_view group, 
   for (const auto& job : jobs)
     if (job->group == group) return std::vector<job_id>{};
   return make_error(ec::not_found, "no such group");
+}
+
+result<broadcast_reference> inline_runner::publish(const broadcast_content& content) {
+  const broadcast_id id{1, next_broadcast_++};
+  broadcasts_.values.emplace(id, content.encode());
+  return broadcast_reference{id, {}, 0};
+}
+
+void inline_runner::withdraw(broadcast_id id) { broadcasts_.drop(id); }
+
+std::shared_ptr<const void> inline_runner::published::get(const broadcast_reference& which, std::type_index,
+                                                          const decoder& decode) {
+  const auto known = values.find(which.id);
+  if (known == values.end()) throw std::runtime_error("the broadcast was withdrawn");
+  return decode(known->second);
 }
 
 } // namespace troupe::test

@@ -31,8 +31,18 @@ public:
   result<void> cancel_stage(job_id job, std::uint32_t stage, std::string_view reason) override;
   /// Every job has ended when this is called.
   result<std::vector<job_id>> cancel_group(std::string_view group, std::string_view reason) override;
+  result<broadcast_reference> publish(const broadcast_content& content) override;
+  void withdraw(broadcast_id id) override;
+  /// Broadcasts that were not withdrawn.
+  std::size_t kept_broadcasts() const noexcept { return broadcasts_.values.size(); }
 
 private:
+  struct published : broadcast_source {
+    std::shared_ptr<const void> get(const broadcast_reference& which, std::type_index type,
+                                    const decoder& decode) override;
+    void drop(broadcast_id id) override { values.erase(id); }
+    std::map<broadcast_id, std::string> values;
+  };
   struct finished_job {
     job_end end;
     std::vector<task_placement> placements;
@@ -43,6 +53,8 @@ private:
   std::map<job_id, finished_job> finished_;
   std::map<std::pair<stage_id, partition_index>, std::string> stored_; ///< of jobs that were not released
   std::uint64_t next_stage_ = 1;
+  published broadcasts_;
+  std::uint64_t next_broadcast_ = 1;
 };
 
 } // namespace troupe::test

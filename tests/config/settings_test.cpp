@@ -235,6 +235,9 @@ TEST(settings, written_as_a_file_give_the_same_settings) {
     EXPECT_EQ(a[i].value, b[i].value);
   }
   EXPECT_EQ(good(settings{}.to_yaml()).explain(), settings{}.explain());
+  settings_builder of_program{"/base"};
+  ASSERT_TRUE(of_program.add_default("troupe.task.max-failures=7"));
+  EXPECT_EQ(good(of_program.build()->to_yaml()).get(keys::task_max_failures), 7) << "a default of the program's own";
 }
 
 TEST(settings, an_unknown_constant_is_a_defect) {

@@ -181,6 +181,15 @@ TEST_F(executor_core_test, passes_on_who_is_waited_for_no_longer) {
   EXPECT_EQ(std::get<effects::forget_executor>(out[1]).executor, executor_id{9});
 }
 
+TEST_F(executor_core_test, passes_on_broadcasts_to_drop) {
+  auto o = next();
+  o.withdrawn = {{7, 1}, {7, 2}};
+  EXPECT_FALSE(o.empty());
+  const auto out = apply(std::move(o));
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(std::get<effects::drop_broadcast>(out[1]).broadcast, (broadcast_id{7, 2}));
+}
+
 TEST_F(executor_core_test, passes_on_that_an_open_lease_is_recalled) {
   const auto recall = [&](std::uint64_t lease) {
     auto o = next();

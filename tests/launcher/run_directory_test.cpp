@@ -1,7 +1,10 @@
 #include <troupe/launcher/run_directory.hpp>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -37,6 +40,34 @@ TEST_F(run_directories, are_private_and_go_with_their_last_holder) {
   EXPECT_TRUE(fs::exists(base + "/one")) << "somebody still holds it";
   { const auto gone = std::move(*second); }
   EXPECT_FALSE(fs::exists(base + "/one"));
+}
+
+TEST_F(run_directories, are_shared_by_who_does_not_know_the_first) {
+  auto first = run_directory::share(base, "host");
+  ASSERT_TRUE(first) << first.error().message;
+  auto second = run_directory::share(base, "host");
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(first->path(), second->path());
+  { const auto gone = std::move(*first); }
+  EXPECT_TRUE(fs::exists(base + "/host"));
+  { const auto gone = std::move(*second); }
+  EXPECT_FALSE(fs::exists(base + "/host"));
+}
+
+TEST_F(run_directories, are_there_for_everybody_who_shares_them_whoever_comes_and_goes) {
+  std::vector<std::thread> all;
+  std::atomic<int> missing = 0;
+  for (int i = 0; i < 4; ++i)
+    all.emplace_back([&, i] {
+      for (int round = 0; round < 50; ++round) {
+        const auto shared = run_directory::share(base, "host");
+        const auto file = base + "/host/" + std::to_string(i);
+        if (!shared || !std::ofstream{file} || !fs::exists(file)) ++missing;
+      }
+    });
+  for (auto& one : all) one.join();
+  EXPECT_EQ(missing, 0);
+  EXPECT_FALSE(fs::exists(base + "/host"));
 }
 
 TEST_F(run_directories, are_swept_when_nobody_holds_them) {

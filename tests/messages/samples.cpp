@@ -27,7 +27,7 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 13);
+static_assert(field_count<executor_orders>() == 14);
 static_assert(field_count<executor_report>() == 8);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
@@ -342,7 +342,7 @@ std::vector<executor_registration> of() {
 }
 template <>
 std::vector<peer_registration> of() {
-  return {{full_proof(), peer_role::services, "host-a:4242"}};
+  return {{full_proof(), peer_role::services, "host-a:4242", 0x8000000000000001u}};
 }
 template <>
 std::vector<welcome> of() {
@@ -396,6 +396,7 @@ std::vector<executor_orders> of() {
       {stage_id{22}, 0, 0, {99'999'999}, nullptr, "task 5 has failed"},
       {}};
   full.takeovers = {full_takeover(), {}};
+  full.withdrawn = {{0x8000000000000001u, 3}, {}};
   full.stop = true;
   return {full, {}};
 }
@@ -458,6 +459,10 @@ std::vector<cancel_group> of() {
 template <>
 std::vector<cancelled_jobs> of() {
   return {{{job_id{2}, job_id{0xffffffffffffffffu}}}, {}};
+}
+template <>
+std::vector<withdraw_broadcast> of() {
+  return {{{0x8000000000000001u, 3}}, {}};
 }
 template <>
 std::vector<release_results> of() {

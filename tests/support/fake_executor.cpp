@@ -52,6 +52,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
         a.doomed = a.doomed || (a.stage == k.stage && a.partition == k.partition && a.attempt == k.attempt);
   if (!orders.takeovers.empty() && !info_.shuffle_service) return fault("blocks are handed to it");
   takeovers_.insert(takeovers_.end(), orders.takeovers.begin(), orders.takeovers.end());
+  withdrawn_.insert(withdrawn_.end(), orders.withdrawn.begin(), orders.withdrawn.end());
   told_gone_.insert(told_gone_.end(), orders.gone.begin(), orders.gone.end());
   for (const auto id : orders.recalled) {
     const auto it = leases_.find(id);

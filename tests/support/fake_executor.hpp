@@ -61,6 +61,8 @@ public:
   const std::vector<executor_id>& told_gone() const noexcept { return told_gone_; }
   /// What it was asked to keep for others.
   const std::vector<block_takeover>& takeovers() const noexcept { return takeovers_; }
+  /// Broadcasts that it was told to drop.
+  const std::vector<broadcast_id>& withdrawn() const noexcept { return withdrawn_; }
   std::size_t installed_count() const noexcept { return stages_.size(); }
 
   /// The successful end of an attempt, with the result that suits its stage: a map status, or `value` inline.
@@ -93,6 +95,7 @@ private:
   std::map<stage_id, stage_install> stages_;
   std::vector<executor_id> told_gone_;
   std::vector<block_takeover> takeovers_;
+  std::vector<broadcast_id> withdrawn_;
   std::vector<refusal> refusals_;
   std::vector<fake_end> unsent_; ///< given back
   std::string refuse_grants_;

@@ -118,6 +118,12 @@ void scheduler_harness::release_results(job_id job) {
   carry_out(out);
 }
 
+void scheduler_harness::withdraw(broadcast_id broadcast) {
+  effects::list out;
+  scheduler.on_broadcast_withdrawn(broadcast, now, out);
+  carry_out(out);
+}
+
 void scheduler_harness::answer_feasibility(shape_id shape, const feasibility& a) {
   effects::list out;
   scheduler.on_feasibility(shape, a, now, out);

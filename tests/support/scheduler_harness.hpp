@@ -43,6 +43,7 @@ public:
   void tick(duration after = std::chrono::milliseconds{200});
   dag_scheduler::release release(executor_id e);
   void release_results(job_id job);
+  void withdraw(broadcast_id broadcast);
   void answer_feasibility(shape_id shape, const feasibility& a);
   shape_id shape_of(const resource_profile& p);
   /// Hands any report in.

@@ -46,7 +46,8 @@ struct cluster_of_hosts {
       auto arguments = words;
       arguments.push_back("host-" + std::to_string(i));
       arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
-      for (const auto* setting : {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s"})
+      for (const auto* setting :
+           {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s", "troupe.transfer.same-host=never"})
         arguments.emplace_back(setting);
       executors.push_back(std::make_unique<role_process>("executor", arguments, network.on(i)));
     }

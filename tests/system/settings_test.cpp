@@ -474,12 +474,14 @@ TEST(settings_in_effect, blocks_are_compressed_on_request) {
   cluster.check_clean();
 }
 
-/// Sockets of block servers in the session's directory, and ends of connections to them.
+/// Sockets of block servers in the directory that the cluster's processes on this host share, and ends of connections
+/// to them.
 std::size_t local_sockets(const test_cluster& cluster) {
   std::ifstream all{"/proc/net/unix"};
+  const auto base = std::filesystem::path{cluster.app().directory()}.parent_path().string();
   std::size_t count = 0;
   for (std::string line; std::getline(all, line);)
-    if (line.find(cluster.app().directory() + "/blocks.") != std::string::npos) ++count;
+    if (line.find(base + "/host-" + cluster.app().cluster_id() + "/blocks.") != std::string::npos) ++count;
   return count;
 }
 
