@@ -55,6 +55,7 @@ struct executor_state {
     if (ending.joinable()) ending.join();
     if (told) return;
     // A defect has ended the actor, or its system is going.
+    takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
     if (clean)
       runner.reset();

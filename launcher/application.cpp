@@ -28,6 +28,7 @@
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/transfer/block_connection.hpp>
 #include <troupe/runtime/transfer/broadcast_publisher.hpp>
 #include <troupe/runtime/transfer/broadcast_reader.hpp>
 #include <troupe/runtime/transfer/handshake.hpp>
@@ -67,6 +68,7 @@ struct application::impl {
   result<void> make_system(bool networked);
   void open_log();
   void share_host();
+  bool can_hand_over() const;
   void make_fetcher(const session_secret& secret);
   void make_publisher(const session_secret& secret, const std::string& host);
   void make_jobs();
@@ -103,6 +105,17 @@ void application::impl::share_host() {
   shared_here = host_directory::join(opts.effective, directory->path(), cluster_id, [&](const error& why) {
     log->loggers()("launcher")->warn("shares-nothing-on-this-host {}", why.message);
   });
+}
+
+/// Whether executors on this machine can leave their output to a process that stays: its sockets have names.
+bool application::impl::can_hand_over() const {
+  if (shared_here.sockets().empty()) return false;
+  const auto path = local_socket_path(shared_here.sockets(), program);
+  if (fits_local_socket(path)) return true;
+  log->loggers()("launcher")
+      ->warn("no-shuffle-service {} is too long for the name of a socket: set {} to a shorter one", path,
+             keys::run_directory.name);
+  return false;
 }
 
 void application::impl::make_fetcher(const session_secret& secret) {
@@ -316,10 +329,11 @@ result<void> application::impl::start_driver(const master_address& master) {
         return make_error(visible.error().code, "host " + host.name + ": " + visible.error().message);
     }
     d->allocation.only_fixed = !description.elastic;
-    d->allocation.outputs_outlive = opts.effective.get(keys::transfer_same_host) == "auto";
+    const bool service = can_hand_over();
+    d->allocation.outputs_outlive = service;
     d->allocation.exact_matching = d->scheduler.matching == profile_matching::exact;
     for (const auto& e : description.executors) d->fixed_executors.emplace_back(e.profile, e.count);
-    make_process_backend = [this, description, source](const endpoint& at) {
+    make_process_backend = [this, description, source, service](const endpoint& at) {
       process_backend::options b;
       b.hosts = description.hosts;
       b.described_by = source;
@@ -330,6 +344,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.start.run_directory = directory->path();
       b.start.local_directories = paths_of(local_directories);
       b.effective = opts.effective;
+      b.shuffle_service = service;
       b.limits = limits;
       b.grace = ending_time(opts.effective);
       return std::make_shared<process_backend>(std::move(b));

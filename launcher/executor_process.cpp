@@ -300,7 +300,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   });
   const auto memory = memory_split_of(s);
   const auto blocks = std::make_shared<block_store>(
-      block_store::options{blocks_directories, memory.for_blocks(info.profile), shared_from(s)});
+      block_store::options{blocks_directories, memory.for_blocks(info.profile), shared_from(s),
+                           file_limit() / 2}); // the rest is for connections, spills and what tasks open
   const auto shared_secret = std::make_shared<const session_secret>(*secret);
   const auto serving = serving_options(s, cluster_id, host.sockets(), info.epoch);
   auto server = block_server::start(serving, *secret, *blocks);
@@ -344,7 +345,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
       error failure;
       auto taken = take_over(what, *blocks, **server, *secret, connecting, stop, failure);
       if (failure) to_log->warn("take-over executor={} {}", what.from.executor.value, failure.message);
-      return block_takeover{what.from, std::move(taken)};
+      return block_takeover{what.from, std::move(taken), what.sockets};
     };
   executor.info = std::move(info);
   if (run.on_admitted) executor.on_admitted = [&run, cluster_id](executor_id id) { run.on_admitted(id, cluster_id); };

@@ -22,6 +22,9 @@ extern char** environ;
 namespace troupe {
 namespace {
 
+/// One that cannot live is not started over and over.
+constexpr duration between_services = std::chrono::seconds{1};
+
 time_point now() { return time_point{std::chrono::steady_clock::now().time_since_epoch()}; }
 
 /// The last line of a file, in quotes, where it has one: the file itself may go with its session. The user's program
@@ -76,12 +79,12 @@ void process_backend::converge(const std::vector<executor_order>& wanted) {
     } else if (order.parked && !it->second.parked) {
       it->second.parked = true;
       carving_.park(order.request);
-      start_service();
     }
   }
   for (auto& [request, c] : children_)
     if (!names.contains(request)) stop(request, c);
   std::erase_if(over_, [&](request_id request) { return !names.contains(request); });
+  provide_service();
 }
 
 void process_backend::start(const executor_order& order) {
@@ -115,16 +118,20 @@ void process_backend::start(const executor_order& order) {
   children_.emplace(order.request, c);
 }
 
-/// With the first executor that is to go although its output is needed. It takes no room: it runs nothing.
-void process_backend::start_service() {
-  if (service_ || options_.effective.get(keys::transfer_same_host) != "auto") return;
+/// As long as there are executors that are to go although their output is needed. It takes no room: it runs nothing.
+void process_backend::provide_service() {
+  if (service_ || !options_.shuffle_service || now() < next_service_) return;
+  if (std::none_of(children_.begin(), children_.end(),
+                   [](const auto& c) { return c.second.parked && !c.second.stopping; }))
+    return;
+  next_service_ = now() + between_services;
   auto what = options_.start;
   what.shuffle_service = true;
   what.info.profile.executor["cores"] = {1, {}, {}};
   what.info.profile.task["cpus"] = share::whole(1);
   what.info.capacity.cores = 1;
   auto pid = spawn({}, what);
-  if (!pid) return; // those that are parked go on serving; the next one tries again
+  if (!pid) return; // those that are parked go on serving
   service_.emplace();
   service_->pid = *pid;
 }
@@ -182,10 +189,7 @@ void process_backend::reap() {
     if (got == 0 && service_->stopping && moment > service_->kill_at) kill(service_->pid, SIGKILL);
     if (got != 0) {
       clear_up_after_executor(options_.start, {}, got > 0 && WIFSIGNALED(status));
-      service_.reset();
-      // What it kept is lost; who is still to be relieved waits for the next one.
-      if (std::any_of(children_.begin(), children_.end(), [](const auto& c) { return c.second.parked; }))
-        start_service();
+      service_.reset(); // what it kept is lost
     }
   }
   for (auto it = children_.begin(); it != children_.end();) {
@@ -220,6 +224,7 @@ void process_backend::reap() {
 
 std::vector<launch_status> process_backend::snapshot() {
   reap();
+  provide_service();
   auto out = std::exchange(ended_, {});
   for (const auto& [request, c] : children_) out.push_back({request, c.shape, launch_state::running, {}});
   return out;

@@ -31,7 +31,8 @@ public:
     std::string program;      ///< absolute path of the executable that is started
     executor_start start;     ///< common part: driver, cluster, secret, directory
     settings effective;
-    std::shared_ptr<session_limits> limits;           ///< null: none are enforced
+    bool shuffle_service = false;           ///< a process keeps what executors leave that are released and still needed
+    std::shared_ptr<session_limits> limits; ///< null: none are enforced
     duration grace = std::chrono::milliseconds{1500}; ///< that executors may take to end after TERM
   };
   explicit process_backend(options opts);
@@ -57,7 +58,7 @@ private:
   };
 
   void start(const executor_order& order);
-  void start_service();
+  void provide_service();
   result<pid_t> spawn(request_id request, const executor_start& what);
   void stop(request_id request, child& c);
   void reap();
@@ -66,6 +67,7 @@ private:
   carving carving_;
   std::map<request_id, child> children_;
   std::optional<child> service_;            ///< keeps what executors leave that were parked
+  time_point next_service_{};               ///< not started before then
   std::vector<launch_status> ended_;        ///< not reported yet
   std::vector<std::future<void>> removals_; ///< of files of executors that have ended
   std::set<request_id> over_;               ///< ended or refused, and wanted until the allocator has heard of it

@@ -244,11 +244,13 @@ static void read(const pb::BarrierRelease& in, barrier_release& out, const place
 static void write(const block_takeover& in, pb::BlockTakeover& out, const place& at) {
   write(in.from, *out.mutable_from(), place{at, "from"});
   write_list(in.blocks, *out.mutable_blocks(), at, "blocks");
+  out.set_sockets(in.sockets);
 }
 
 static void read(const pb::BlockTakeover& in, block_takeover& out, const place& at) {
   read(in.from(), out.from, place{at, "from"});
   read_list(in.blocks(), out.blocks, at, "blocks");
+  out.sockets = in.sockets();
 }
 
 static void write(const executor_orders& in, pb::ExecutorOrders& out, const place& at) {

@@ -342,6 +342,7 @@ void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::vecto
       orders_for(e).removed_stages.push_back(stage);
       record.kept.erase(stage);
     });
+    if (record.status == executor_record::state::draining) hand_over(e); // which may have waited for that
     touch_idle(e, now);
   }
 }
@@ -394,7 +395,7 @@ dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_
   hand_over(e);
   // Draining the last executor that satisfied a demand starts the clock of its time-out.
   schedule(now, out);
-  return {true, !record.kept.empty(), {}};
+  return {true, record.is_serving(), {}};
 }
 
 } // namespace troupe

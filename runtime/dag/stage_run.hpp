@@ -168,6 +168,10 @@ public:
   /// Remembers an accepted value that stayed where it was made.
   void keep(result_location location) { elsewhere_[location.partition] = std::move(location); }
   void drop_value(partition_index partition) { elsewhere_.erase(partition); }
+  /// To another executor, where it did not travel itself.
+  void value_moved(partition_index partition, const block_endpoint& to) {
+    if (const auto at = elsewhere_.find(partition); at != elsewhere_.end()) at->second.endpoint = to;
+  }
   /// Forgets all of them.
   void drop_values();
   /// All values in partition order. @pre tasks.complete()

@@ -40,27 +40,41 @@ void dag_scheduler::add_service(executor_index s, time_point now) {
 /// What was asked of it is asked of the next one.
 void dag_scheduler::remove_service(executor_id service) {
   std::erase(services_, service);
-  for (const auto& [id, e] : pool_.all())
-    if (pool_[e].handed_to == service) pool_[e].handed_to = {};
+  for (const auto& [id, e] : pool_.all()) {
+    if (pool_[e].handed.to != service) continue;
+    pool_[e].handed = {};
+    hand_over(e);
+  }
+  load_due_ = true;
 }
 
-/// Whatever unfinished jobs need of this executor is to outlive it. @pre it is draining
+/// Goes on with what is to make this executor dispensable: whatever unfinished jobs need of it changes hands, and then
+/// the sockets at which it is asked for that. Nothing does as long as it keeps results of ended jobs, whose submitters
+/// know where those are. @pre it is draining
 void dag_scheduler::hand_over(executor_index e) {
+  constexpr std::uint8_t most_in_vain = 3;
   auto& record = pool_[e];
-  if (record.info.shuffle_service || record.info.blocks.host.empty() || record.kept.empty()) return;
-  const auto s = service_for(record.info);
-  if (s == no_executor || record.handed_to == pool_[s].info.executor) return;
+  auto& handed = record.handed;
+  if (record.info.shuffle_service || record.info.blocks.host.empty() || handed.asked) return;
+  const auto s = handed.to ? pool_.find(handed.to) : service_for(record.info);
+  if (s == no_executor || handed.in_vain >= most_in_vain) return;
   block_takeover what{endpoint_of(record.info), {}};
-  for (const auto& [stage_number, partitions] : record.kept)
-    if (const auto* stage = find_stage(stage_number))
-      for (const auto p : partitions) what.blocks.push_back({stage_number, p, stage->tasks.attempt_of(p), 0});
+  if (record.kept.empty()) {
+    if (!handed.any || handed.sockets) return;
+    what.sockets = handed.sockets = true;
+  }
+  for (const auto& [stage_number, partitions] : record.kept) {
+    const auto* stage = find_stage(stage_number);
+    if (!stage) return;
+    for (const auto p : partitions) what.blocks.push_back({stage_number, p, stage->tasks.attempt_of(p), 0});
+  }
   std::sort(what.blocks.begin(), what.blocks.end());
-  record.handed_to = pool_[s].info.executor;
+  handed.to = pool_[s].info.executor;
+  handed.asked = true;
   orders_for(s).takeovers.push_back(std::move(what));
 }
 
-/// The service has the blocks. Those that are still the accepted ones are its own from now on; whoever has learnt of
-/// the old place finds them there all the same, since it listens there, too.
+/// The service has the blocks. Those that are still the accepted ones are its own from now on.
 void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, time_point now) {
   if (!pool_[s].info.shuffle_service) {
     ++stale_;
@@ -88,6 +102,7 @@ void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, 
     if (at->second.empty()) kept.erase(at);
     pool_[s].kept[stage->id].push_back(block.partition);
     stage->tasks.output_moved(block.partition, s);
+    stage->value_moved(block.partition, endpoint_of(pool_[s].info));
     moved.insert(stage->id);
   }
   // Whoever hears of a reader only now is told of the new place.
@@ -100,10 +115,15 @@ void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, 
   // Their jobs have ended meanwhile.
   auto& removed = orders_for(s).removed_stages;
   removed.insert(removed.end(), unknown.begin(), unknown.end());
-  if (there) {
-    touch_idle(e, now);
-    load_due_ = true;
+  if (!there) return;
+  if (auto& handed = pool_[e].handed; handed.asked && handed.to == pool_[s].info.executor) {
+    handed.asked = false;
+    handed.any = handed.any || !moved.empty();
+    handed.in_vain = static_cast<std::uint8_t>(moved.empty() ? handed.in_vain + 1 : 0);
+    hand_over(e);
   }
+  touch_idle(e, now);
+  load_due_ = true;
 }
 
 } // namespace troupe

@@ -34,6 +34,11 @@ void raise_file_limit() {
   if (::setrlimit(RLIMIT_NOFILE, &now) == 0) former_files = former;
 }
 
+std::uint64_t file_limit() {
+  rlimit now{};
+  return ::getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur != RLIM_INFINITY ? now.rlim_cur : ~std::uint64_t{0};
+}
+
 std::uint64_t former_file_limit() { return former_files; }
 
 void limit_own_data(std::uint64_t bytes) {

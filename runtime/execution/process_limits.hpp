@@ -37,6 +37,8 @@ void limit_own_data(std::uint64_t bytes);
 
 /// Lets this process have as many open files as the system allows it, on its own behalf: see `former_file_limit`.
 void raise_file_limit();
+/// How many it may have.
+std::uint64_t file_limit();
 /// How many it might have before, which is what commands still may: many a program goes through all descriptors that it
 /// could have. 0: nothing was raised.
 std::uint64_t former_file_limit();

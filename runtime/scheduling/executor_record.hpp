@@ -102,7 +102,16 @@ struct alignas(64) executor_record {
   std::set<demand_index> barred;                                   ///< not tried there again
   /// Attempts that are to blame for its end, although it is not lost.
   std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
-  executor_id handed_to; ///< shuffle service that was asked to keep what it has; 0: none
+  /// A draining one on its way to a shuffle service.
+  struct handover {
+    executor_id to;           ///< the service; 0: none was asked yet
+    bool asked = false;       ///< and has not answered
+    bool any = false;         ///< something is the service's by now
+    bool sockets = false;     ///< that was asked for the sockets, the last thing
+    std::uint8_t in_vain = 0; ///< answers in a row without anything
+  } handed;
+  /// Somebody may come for what it has.
+  bool is_serving() const noexcept { return !kept.empty() || (handed.asked && handed.sockets); }
   time_point idle_since{};
 };
 

@@ -139,10 +139,12 @@ struct held_block {
   auto operator<=>(const held_block&) const = default;
 };
 
-/// Blocks of an executor that is to go, for one that keeps them.
+/// Blocks of an executor that is to go, for one that keeps them; last of all the sockets at which it serves them, so
+/// that readers find them where they were.
 struct block_takeover {
   block_endpoint from;
   std::vector<held_block> blocks;
+  bool sockets = false; ///< no blocks, but these
 
   bool operator==(const block_takeover&) const = default;
 };

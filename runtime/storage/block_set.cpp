@@ -82,11 +82,12 @@ block_set::block_set(block_content content, memory_budget::share memory)
 }
 
 result<block_set::pointer> block_set::make_shared_memory(const block_content& content, const std::string& name,
-                                                         memory_budget::share memory) {
+                                                         memory_budget::share& memory,
+                                                         memory_budget::share descriptor) {
   auto file = write_all_of(block_file_writer::create_in_memory(name), static_cast<std::uint32_t>(content.pages.size()),
                            buckets_of(content));
   if (!file) return file.error();
-  return std::make_shared<const block_set>(std::move(*file), std::move(memory));
+  return std::make_shared<const block_set>(std::move(*file), std::move(memory), std::move(descriptor));
 }
 
 result<block_set::pointer> block_set::write(block_directories& directories, const std::string& name,

@@ -26,9 +26,9 @@ public:
   /// In memory that was taken for it. @pre nothing of it was spilled
   block_set(block_content content, memory_budget::share memory);
   /// The same as a file that lies in memory, so that other processes of this machine can have a descriptor of it. Error
-  /// io, where the system gives none; `content` is as it was then.
+  /// io, where the system gives none; `content` and `memory` are as they were then.
   static result<pointer> make_shared_memory(const block_content& content, const std::string& name,
-                                            memory_budget::share memory);
+                                            memory_budget::share& memory, memory_budget::share descriptor);
   /// Written to a file in one of the directories.
   static result<pointer> write(block_directories& directories, const std::string& name, const block_content& content);
   /// The same set in a file.
@@ -36,8 +36,9 @@ public:
   /// All of it as a file on disk. @pre not in_memory
   result<file_piece> open_whole() const { return file_->open_whole(); }
   /// Around a file that is there.
-  explicit block_set(std::unique_ptr<block_file> file, memory_budget::share memory = {})
-    : size_(file->size()), file_(std::move(file)), memory_(std::move(memory)) {}
+  explicit block_set(std::unique_ptr<block_file> file, memory_budget::share memory = {},
+                     memory_budget::share descriptor = {})
+    : size_(file->size()), file_(std::move(file)), memory_(std::move(memory)), descriptor_(std::move(descriptor)) {}
 
   std::uint64_t size() const noexcept { return size_; }
   /// Bytes that were taken for it.
@@ -53,6 +54,7 @@ private:
   std::uint64_t size_ = 0;
   std::unique_ptr<block_file> file_; ///< null: the pages below
   memory_budget::share memory_;
+  memory_budget::share descriptor_; ///< one, where `file_` holds it
   std::vector<std::string> pages_;
   std::vector<std::string_view> parts_; ///< of them, bucket after bucket
   std::vector<std::size_t> ends_;       ///< by bucket, in `parts_`

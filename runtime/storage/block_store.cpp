@@ -41,11 +41,13 @@ struct block_store::impl {
   using entries = std::map<block_key, entry>;
 
   explicit impl(options opts)
-    : shared_from(opts.shared_from), budget(opts.memory_limit), directories(std::move(opts.directories)) {}
+    : shared_from(opts.shared_from), budget(opts.memory_limit), descriptors(opts.max_descriptors),
+      directories(std::move(opts.directories)) {}
 
   const std::uint64_t shared_from;
 
   memory_budget budget;
+  memory_budget descriptors; ///< counted one by one
   block_directories directories;
   mutable std::mutex mutex;
   mutable std::list<block_key> by_use; ///< cached ones in memory, the one used longest ago first
@@ -138,10 +140,11 @@ struct block_store::impl {
   result<set_pointer> keep(const block_key& key, block_content content, storage_level level) {
     if (level != storage_level::disk && content.spills.empty())
       if (auto share = make_room(key, block_set::memory_for(content))) {
-        if (content.size() < shared_from)
-          return std::make_shared<const block_set>(std::move(content), std::move(*share));
-        auto shared = block_set::make_shared_memory(content, file_name(key), std::move(*share));
-        if (shared || level == storage_level::memory) return shared;
+        if (content.size() >= shared_from)
+          if (auto place = descriptors.take(1))
+            if (auto shared = block_set::make_shared_memory(content, file_name(key), *share, std::move(*place)))
+              return shared;
+        return std::make_shared<const block_set>(std::move(content), std::move(*share));
       }
     if (level == storage_level::memory)
       return make_error(ec::overloaded, "there is no room in memory for " + to_string(key));
@@ -231,8 +234,10 @@ result<block_view> block_store::get_whole(const block_key& key) {
 }
 
 result<void> block_store::adopt(const block_key& key, std::unique_ptr<block_file> file) {
-  auto set = std::make_shared<const block_set>(std::move(file));
   auto& d = *impl_;
+  auto descriptor = d.descriptors.take(1);
+  if (!descriptor) return make_error(ec::overloaded, "there are too many open block files already");
+  auto set = std::make_shared<const block_set>(std::move(file), memory_budget::share{}, std::move(*descriptor));
   const std::lock_guard lock{d.mutex};
   const auto [place, added] = d.sets.try_emplace(key);
   if (!added) return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");

@@ -61,12 +61,14 @@ enum class storage_level : std::uint8_t {
 class block_store {
 public:
   static constexpr std::uint64_t never_shared = ~std::uint64_t{0};
+  static constexpr std::uint64_t unlimited = ~std::uint64_t{0};
   struct options {
     std::vector<std::string> directories;      ///< for files; created by the caller, mode 0700
     std::uint64_t memory_limit = 256ull << 20; ///< bytes kept in memory
     /// Sets in memory of at least so many bytes lie in files without a name, which other processes of this machine can
     /// be given; never: none does.
     std::uint64_t shared_from = never_shared;
+    std::uint64_t max_descriptors = unlimited; ///< for those, and for sets that others have written
   };
   explicit block_store(options opts);
   ~block_store(); ///< removes its files
@@ -83,7 +85,8 @@ public:
   /// A whole set as a block file on disk, for who takes it over; it is moved there first where it is in memory. Errors
   /// not_found and io.
   result<block_view> get_whole(const block_key& key);
-  /// Stores a set that somebody else has written. Error invalid_argument for a key that is there already.
+  /// Stores a set that somebody else has written. Errors: invalid_argument for a key that is there already, overloaded
+  /// where that would take too many descriptors.
   result<void> adopt(const block_key& key, std::unique_ptr<block_file> file);
   /// Drops all sets of a stage, or one set. Views that were handed out stay valid.
   void remove(stage_id stage);

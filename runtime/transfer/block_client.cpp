@@ -82,6 +82,8 @@ void block_client::read(const shuffle_input& input, std::uint32_t bucket,
   block_reading reading{impl_->environment(input.endpoints), blocks};
   const auto read = reading.run(each);
   if (read) return;
+  // What the reader itself lacks is no fault of what it reads.
+  if (read.error().code == ec::overloaded) throw std::runtime_error(read.error().message);
   const auto& lost = blocks[reading.failed_at()];
   throw fetch_failure(read.error().message, input.shuffle, lost.key.partition, lost.key.attempt,
                       input.endpoints[lost.endpoint].executor);

@@ -5,9 +5,19 @@
 #include <cstring>
 #include <utility>
 
+#include <sys/un.h>
+
 namespace troupe {
 
 namespace protocol = block_protocol;
+
+namespace {
+
+/// The system drops what the receiver has no number for.
+constexpr const char* no_descriptor =
+    "a lent descriptor did not arrive: this process has no number left for it (ulimit -n)";
+
+} // namespace
 
 std::string local_socket_path(const std::string& directory, incarnation epoch) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -15,6 +25,8 @@ std::string local_socket_path(const std::string& directory, incarnation epoch) {
   for (int shift = 60; shift >= 0; shift -= 4) path.push_back(digits[epoch >> shift & 15]);
   return path;
 }
+
+bool fits_local_socket(const std::string& path) noexcept { return path.size() < sizeof(sockaddr_un::sun_path); }
 
 result<block_connection> block_connection::open(const block_endpoint& endpoint, const session_secret& secret,
                                                 const options& opts, const stream_socket::interrupted& stop) {
@@ -74,7 +86,7 @@ result<block_connection::answer> block_connection::next_answer(const stream_sock
     const auto lent = protocol::read_lend(*frame);
     if (!lent) return lent.error();
     auto file = socket_.take_descriptor();
-    if (!file) return make_error(ec::io, "the descriptor of a lent block did not arrive");
+    if (!file) return make_error(ec::overloaded, no_descriptor);
     --answers_due_;
     return answer{lent->size, {std::make_shared<const descriptor>(std::move(file)), lent->offset, lent->size}};
   }
@@ -95,7 +107,9 @@ result<std::pair<descriptor, descriptor>> block_connection::take_sockets(const s
     if (protocol::is(protocol::kind::failure, *frame)) return protocol::read_failure(*frame);
     const auto lent = protocol::read_lend(*frame);
     if (!lent) return lent.error();
-    if (lent->size > 0) *each = socket_.take_descriptor();
+    if (lent->size == 0) continue;
+    *each = socket_.take_descriptor();
+    if (!*each) return make_error(ec::overloaded, no_descriptor);
   }
   return both;
 }

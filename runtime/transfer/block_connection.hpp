@@ -84,5 +84,7 @@ private:
 
 /// Path of the socket of the block server with this incarnation.
 std::string local_socket_path(const std::string& directory, incarnation epoch);
+/// False where the system takes no socket under so long a path.
+bool fits_local_socket(const std::string& path) noexcept;
 
 } // namespace troupe

@@ -43,13 +43,16 @@ result<void> block_reading::run(const page_taker& each) {
 /// Who is asked early has sent something by the time when its block is the next one. Whatever goes wrong goes wrong
 /// again, and counts, when the block is needed.
 void block_reading::open_ahead() {
+  const auto end = std::chrono::steady_clock::now() + env_.connecting.connect_timeout;
   for (const auto& block : blocks_) {
-    if (open_ == max_open) return;
+    // Nobody waits for several who do not answer, one after another, before the first page is read.
+    if (open_ == max_open || std::chrono::steady_clock::now() > end) return;
     auto& from = lanes_[block.endpoint];
     if (from.connection || from.asked > 0 || from.blocks.size() == blocks_.size()) continue;
     if (env_.local && env_.local->find(endpoint_of(from).executor)) continue;
     if (env_.pool.is_forgotten(endpoint_of(from).executor)) continue;
     if (!open(from, 0)) close(from);
+    from.kept = true;                                  // its server may give up before it is read
     from.asked = std::max<std::size_t>(from.asked, 1); // tried
   }
 }
@@ -81,8 +84,9 @@ result<void> block_reading::read_block(const page_taker& each) {
     if (offset > before) {
       failures = 0;
       pause = first_pause;
+    } else if (++failures >= std::max(1u, env_.attempts)) {
+      return read;
     }
-    if (++failures >= std::max(1u, env_.attempts)) return read;
     env_.pool.pause(pause);
     pause = std::min(2 * pause, longest_pause);
   }

@@ -59,7 +59,7 @@ private:
     std::size_t next = 0;            ///< of `blocks`, to be read
     std::size_t asked = 0;           ///< of `blocks`, that were asked for
     std::optional<block_connection> connection;
-    bool kept = false; ///< the connection is an old one, which its server may have closed
+    bool kept = false; ///< the connection was not used for a while: its server may have closed it
   };
 
   void open_ahead();

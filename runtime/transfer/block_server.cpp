@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <troupe/runtime/transfer/block_connection.hpp>
 #include <troupe/runtime/transfer/block_protocol.hpp>
 #include <troupe/runtime/transfer/serving_connection.hpp>
 
@@ -58,7 +59,7 @@ struct block_server::impl {
   /// A socket file of that name can only be what a process left that was killed.
   void listen_locally() {
     const auto& path = state.opts.local_socket;
-    if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) return;
+    if (path.empty() || !fits_local_socket(path)) return;
     ::unlink(path.c_str());
     asio::error_code failed;
     local_acceptor.open(local_socket{}, failed);
@@ -88,13 +89,23 @@ struct block_server::impl {
       socklen_t size = sizeof at;
       ::getsockname(tcp_listener.get(), reinterpret_cast<sockaddr*>(&at), &size);
       auto& added = inherited.emplace_back(io);
-      added.assign(at.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), tcp_listener.release(), failed);
-      if (!failed) accept(added, false);
+      added.assign(at.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), tcp_listener.get(), failed);
+      if (failed) {
+        inherited.pop_back();
+      } else {
+        static_cast<void>(tcp_listener.release());
+        accept(added, false);
+      }
     }
     if (local_listener) {
       auto& added = inherited_local.emplace_back(io);
-      added.assign(local_socket{}, local_listener.release(), failed);
-      if (!failed) accept(added, true);
+      added.assign(local_socket{}, local_listener.get(), failed);
+      if (failed) {
+        inherited_local.pop_back();
+      } else {
+        static_cast<void>(local_listener.release());
+        accept(added, true);
+      }
     }
   }
 
@@ -102,10 +113,13 @@ struct block_server::impl {
     asio::post(io, [this] {
       asio::error_code ignored;
       acceptor.close(ignored);
-      if (local_acceptor.is_open()) ::unlink(state.opts.local_socket.c_str());
+      if (local_acceptor.is_open() && !state.local_listener_lent) ::unlink(state.opts.local_socket.c_str());
       local_acceptor.close(ignored);
       for (auto& each : inherited) each.close(ignored);
-      for (auto& each : inherited_local) each.close(ignored);
+      for (auto& each : inherited_local) {
+        ::unlink(each.local_endpoint(ignored).path().c_str());
+        each.close(ignored);
+      }
       for (const auto& [_, weak] : std::exchange(connections, {})) {
         if (const auto c = weak.lock()) c->close();
       }

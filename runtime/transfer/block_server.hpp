@@ -10,9 +10,11 @@
 /// it has passed nothing else is answered, and it has to pass within `handshake_timeout`. Then any number of requests:
 /// fetch (u64 credit, u8 whether descriptors are welcome, up to 500 blocks: key, bucket, offset) - for each block, in
 /// this order, data (u64 size; the bytes follow the frame), or lend (u64 offset, u64 size; the descriptor comes with
-/// the frame). A failure (code, sentence) instead ends the request. The server sends no more bytes than it has credit
-/// for; the client grants more (grant: u64) as it reads. Malformed input gets one failure frame, where that can be told
-/// from a block's bytes, and the connection is closed.
+/// the frame). A process that takes over asks for whole sets, which are lent as block files, and at last for the
+/// sockets at which the server listens: two lend frames, of size 0 and without a descriptor where there is none. A
+/// failure (code, sentence) instead ends the request. The server sends no more bytes than it has credit for; the client
+/// grants more (grant: u64) as it reads. Malformed input gets one failure frame, where that can be told from a block's
+/// bytes, and the connection is closed.
 
 #include <cstdint>
 #include <memory>

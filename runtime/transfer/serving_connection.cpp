@@ -226,8 +226,11 @@ void serving_connection::serve() {
     const auto went = send_some();
     if (went == progress::failed) return close();
     if (went == progress::blocked) break;
-    sent += before - left_ + 1;
+    // A whole set may have been moved to a file for this: others have their turn at once.
+    sent += lends_whole_ ? chunk_size : before - std::min(before, left_) + 1;
   }
+  if (header_at_ == header_.size() && left_ == 0 && next_ == request_.blocks.size() && listeners_.empty())
+    return become_idle();
   wait_until_writable();
 }
 
@@ -244,9 +247,12 @@ void serving_connection::wait_until_writable() {
 bool serving_connection::next_block() {
   view_ = {};
   lending_ = false;
+  lends_whole_ = false;
   if (!listeners_.empty()) {
     lent_ = listeners_.back();
     listeners_.pop_back();
+    lends_whole_ = true;
+    if (lent_ == server_.local_listener) server_.local_listener_lent = true;
     lending_ = lent_ >= 0;
     header_at_ = 0;
     header_ = protocol::encode(protocol::lend{0, lending_ ? 1u : 0u});
@@ -270,6 +276,8 @@ bool serving_connection::next_block() {
   file_at_ = view_.piece.offset + wanted.offset;
   if (request_.lend && view_.in_file() && size > 0) {
     lending_ = true;
+    lends_whole_ = whole;
+    left_if_sent_ = size;
     lent_ = view_.piece.file->get();
     header_ = protocol::encode(protocol::lend{file_at_, size});
     return true;
@@ -348,10 +356,15 @@ serving_connection::progress serving_connection::send_with_descriptor() {
   part->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(part), &lent_, sizeof lent_);
   const auto n = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  // Descriptors on their way are counted by the system, too: its limit passes when they are taken.
-  if (n < 0)
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ETOOMANYREFS ? progress::blocked
-                                                                                              : progress::failed;
+  if (n < 0 && errno == ETOOMANYREFS && !lends_whole_) {
+    // Descriptors on their way are counted by the system, for all of the user's processes together: beyond its limit
+    // the bytes go.
+    lending_ = false;
+    header_ = protocol::encode(protocol::data{left_if_sent_});
+    left_ = left_if_sent_;
+    return progress::done;
+  }
+  if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? progress::blocked : progress::failed;
   lending_ = false; // what is left of the header goes without it
   header_at_ = static_cast<std::size_t>(n);
   credit_ -= static_cast<std::int64_t>(protocol::lend_cost);

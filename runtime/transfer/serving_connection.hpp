@@ -23,8 +23,9 @@ struct server_state {
   block_server::options opts;
   session_secret secret;
   block_store& blocks;
-  int tcp_listener = -1;   ///< of the server's own
-  int local_listener = -1; ///< -1: none
+  int tcp_listener = -1;            ///< of the server's own
+  int local_listener = -1;          ///< -1: none
+  bool local_listener_lent = false; ///< whoever has it listens there when this server is gone
   std::atomic<std::uint64_t> rejected = 0;
 };
 
@@ -96,11 +97,13 @@ private:
   bool waiting_ = false; ///< until the socket takes more
   std::string header_;   ///< of the block at hand
   std::size_t header_at_ = 0;
-  block_view view_;            ///< the block at hand
-  bool lending_ = false;       ///< a descriptor goes with the header
-  int lent_ = -1;              ///< which
-  std::vector<int> listeners_; ///< that are still to be lent
-  std::uint64_t left_ = 0;     ///< bytes of it that follow
+  block_view view_;                ///< the block at hand
+  bool lending_ = false;           ///< a descriptor goes with the header
+  int lent_ = -1;                  ///< which
+  bool lends_whole_ = false;       ///< one that cannot be sent instead: of a whole set, or a socket
+  std::uint64_t left_if_sent_ = 0; ///< bytes, where they are sent instead
+  std::vector<int> listeners_;     ///< that are still to be lent
+  std::uint64_t left_ = 0;         ///< bytes of it that follow
   std::uint64_t file_at_ = 0;
   std::size_t part_ = 0; ///< of it in memory
   std::size_t part_at_ = 0;

@@ -142,16 +142,6 @@ result<void> stream_socket::send(std::string_view bytes, duration silence, const
   return {};
 }
 
-result<void> stream_socket::receive(char* to, std::size_t count, duration silence, const interrupted& stop) {
-  while (count > 0) {
-    const auto got = receive_some(to, count, silence, stop);
-    if (!got) return got.error();
-    to += *got;
-    count -= *got;
-  }
-  return {};
-}
-
 result<std::size_t> stream_socket::receive_some(char* to, std::size_t room, duration silence, const interrupted& stop) {
   for (;;) {
     const auto n = local_ ? receive_with_descriptors(to, room) : ::recv(fd_.get(), to, room, 0);

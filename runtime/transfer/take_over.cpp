@@ -12,16 +12,20 @@ namespace {
 /// Descriptors on their way at once.
 constexpr std::uint64_t window = 16 * block_protocol::lend_cost;
 
-result<void> take(block_connection& from, const block_key& key, block_store& into,
+/// @param has whether `into` has it now
+result<void> take(block_connection& from, const block_key& key, block_store& into, bool& has,
                   const stream_socket::interrupted& stop) {
   auto answer = from.next_answer(stop);
   if (!answer) return answer.error();
   if (!answer->piece.file) return make_error(ec::malformed, "a whole set was sent instead of lent");
   // The piece is the last one to hold the descriptor, which is shared for the sake of readers.
-  auto file = block_file::adopt(descriptor{::fcntl(answer->piece.file->get(), F_DUPFD_CLOEXEC, 3)});
+  descriptor own{::fcntl(answer->piece.file->get(), F_DUPFD_CLOEXEC, 3)};
+  if (!own) return make_error(ec::overloaded, "no file descriptor is left");
+  auto file = block_file::adopt(std::move(own));
   if (!file) return file.error();
   if (auto stored = into.adopt(key, std::move(*file)); !stored && stored.error().code != ec::invalid_argument)
     return stored;
+  has = true;
   return from.lent_was_read(stop);
 }
 
@@ -38,10 +42,18 @@ std::vector<held_block> take_over(const block_takeover& what, block_store& into,
     why = connection.error();
     return taken;
   }
-  for (std::size_t begin = 0; begin < what.blocks.size(); begin += block_protocol::max_blocks) {
-    const auto end = std::min(what.blocks.size(), begin + block_protocol::max_blocks);
+  if (what.sockets) {
+    auto sockets = connection->take_sockets(stop);
+    if (sockets)
+      server.inherit(std::move(sockets->first), std::move(sockets->second));
+    else
+      why = sockets.error(); // who reads at the old place finds nobody there, and has what it misses made again
+    return taken;
+  }
+  for (std::size_t at = 0; at < what.blocks.size();) {
+    const auto end = std::min(what.blocks.size(), at + block_protocol::max_blocks);
     std::vector<block_protocol::block_request> requests;
-    for (auto i = begin; i < end; ++i) {
+    for (auto i = at; i < end; ++i) {
       const auto& block = what.blocks[i];
       requests.push_back({output_key(block.stage, block.partition, block.attempt), block_protocol::whole_set, 0});
     }
@@ -49,19 +61,17 @@ std::vector<held_block> take_over(const block_takeover& what, block_store& into,
       why = asked.error();
       return taken;
     }
-    for (auto i = begin; i < end; ++i) {
-      if (auto got = take(*connection, requests[i - begin].key, into, stop); !got) {
-        why = got.error();
-        return taken;
-      }
-      taken.push_back(what.blocks[i]);
+    for (const auto& request : requests) {
+      bool has = false;
+      const auto got = take(*connection, request.key, into, has, stop);
+      if (has) taken.push_back(what.blocks[at]);
+      ++at;
+      if (got) continue;
+      if (got.error().code == ec::not_found) break; // its job is over; that ended the request: the next one goes on
+      why = got.error();
+      return taken;
     }
   }
-  auto sockets = connection->take_sockets(stop);
-  if (sockets)
-    server.inherit(std::move(sockets->first), std::move(sockets->second));
-  else
-    why = sockets.error(); // who reads at the old place will ask again at the new one
   return taken;
 }
 

@@ -15,7 +15,8 @@
 namespace troupe {
 
 /// Takes these blocks over from the server at `what.from`, a process of this user on this machine, into `into`, which
-/// `server` serves. @returns those that it has now; fewer than wanted where something went wrong, which `why` says
+/// `server` serves; or else its sockets, where they are what is wanted. @returns the blocks that it has now: without
+/// those that are not there any more, and fewer where something went wrong, which `why` says
 std::vector<held_block> take_over(const block_takeover& what, block_store& into, block_server& server,
                                   const session_secret& secret, const block_connection::options& connecting,
                                   const stream_socket::interrupted& stop, error& why);

@@ -1,5 +1,6 @@
 #include <troupe/runtime/transfer/takeover_worker.hpp>
 
+#include <exception>
 #include <utility>
 
 #include <pthread.h>
@@ -39,7 +40,11 @@ void takeover_worker::work() {
     const auto what = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    auto got = does_(what, [this] { return stopping_.load(std::memory_order_relaxed); });
+    block_takeover got{what.from, {}, what.sockets};
+    try {
+      got = does_(what, [this] { return stopping_.load(std::memory_order_relaxed); });
+    } catch (const std::exception&) { // no memory: then it has nothing, and says so
+    }
     lock.lock();
     done_.push_back(std::move(got));
   }

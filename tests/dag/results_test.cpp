@@ -14,10 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-fake_end stored(const fake_attempt& a, std::uint64_t bytes) {
-  return {a, task_status::succeeded, stored_result(bytes), {}};
-}
-
 TEST(results, values_come_in_the_order_of_the_partitions) {
   scheduler_harness h;
   for (int i = 0; i < 7; ++i) h.add(executor_builder{}.cores(3));

@@ -26,10 +26,21 @@ protected:
     ASSERT_THAT(h.attempts_of(job, 1), IsEmpty());
   }
   executor_id add_service() { return h.add(executor_builder{}.shuffle_service()); }
-  /// The service says that it has what it was asked to keep.
-  void take_all(executor_id service) {
+  /// The service says that it has what it was asked for last.
+  void take_blocks(executor_id service) {
     auto report = h.executor(service).report({});
-    report.taken_over = h.executor(service).takeovers();
+    report.taken_over = {h.executor(service).takeovers().back()};
+    h.deliver(report);
+  }
+  /// The same for the sockets, which come last.
+  void take_all(executor_id service) {
+    take_blocks(service);
+    if (h.executor(service).takeovers().back().sockets) take_blocks(service);
+  }
+  /// It was asked for something and has got nothing.
+  void take_nothing(executor_id service) {
+    auto report = h.executor(service).report({});
+    report.taken_over = {{h.executor(service).takeovers().back().from, {}}};
     h.deliver(report);
   }
   bool is_serving(executor_id e) {
@@ -64,7 +75,13 @@ TEST_F(takeover, outputs_are_the_services_own_once_it_has_them) {
   EXPECT_TRUE(is_serving(maps_on)) << "until the service has said so";
   h.release(maps_on);
   EXPECT_THAT(h.executor(service).takeovers(), SizeIs(1)) << "asked once";
-  take_all(service);
+  take_blocks(service);
+  EXPECT_TRUE(is_serving(maps_on)) << "until the service has its sockets, too";
+  ASSERT_THAT(h.executor(service).takeovers(), SizeIs(2));
+  EXPECT_TRUE(h.executor(service).takeovers()[1].sockets);
+  EXPECT_THAT(h.executor(service).takeovers()[1].blocks, IsEmpty());
+  take_blocks(service);
+  EXPECT_THAT(h.executor(service).takeovers(), SizeIs(2));
   EXPECT_FALSE(is_serving(maps_on)) << "it may go";
   h.lose(maps_on, "it was asked to end", false);
   EXPECT_THAT(h.events<events::map_output_lost>(), IsEmpty());
@@ -144,6 +161,76 @@ TEST_F(takeover, an_output_that_was_made_again_meanwhile_stays_where_it_is) {
   h.drain();
   EXPECT_EQ(h.progress(job).state, job_state::succeeded);
   h.check_idle();
+}
+
+TEST_F(takeover, what_could_not_be_taken_is_asked_for_again_but_not_for_ever) {
+  run_maps();
+  const auto service = add_service();
+  h.release(maps_on);
+  take_nothing(service);
+  ASSERT_THAT(h.executor(service).takeovers(), SizeIs(2));
+  EXPECT_THAT(h.executor(service).takeovers()[1].blocks, SizeIs(2));
+  auto half = h.executor(service).report({});
+  half.taken_over = {h.executor(service).takeovers().back()};
+  half.taken_over[0].blocks.pop_back();
+  h.deliver(half);
+  ASSERT_THAT(h.executor(service).takeovers(), SizeIs(3));
+  EXPECT_THAT(h.executor(service).takeovers()[2].blocks, SizeIs(1));
+  for (int i = 0; i < 5; ++i) take_nothing(service); // some of them unasked
+  EXPECT_THAT(h.executor(service).takeovers(), SizeIs(5)) << "three times in vain";
+  EXPECT_TRUE(is_serving(maps_on)) << "it stays with what it has";
+  h.add(executor_builder{}.cores(4));
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+}
+
+TEST_F(takeover, results_of_ended_jobs_stay_with_their_executor_until_they_are_released) {
+  const auto e = h.add(executor_builder{});
+  const auto service = add_service();
+  const auto done = h.submit(job_builder{}.stage("result", 1));
+  h.deliver(h.executor(e).report({stored(h.attempts(e)[0], 5'000'000)}));
+  ASSERT_NE(h.end_of(done), nullptr);
+  EXPECT_TRUE(h.release(e).serving);
+  EXPECT_THAT(h.executor(service).takeovers(), IsEmpty()) << "whoever fetches them comes to the executor";
+  EXPECT_TRUE(is_serving(e));
+  h.release_results(done);
+  EXPECT_FALSE(is_serving(e));
+  EXPECT_THAT(h.executor(service).takeovers(), IsEmpty()) << "nothing was taken, so nobody need answer there";
+}
+
+TEST_F(takeover, results_that_moved_are_named_at_their_new_place) {
+  const auto first = h.add(executor_builder{});
+  const auto second = h.add(executor_builder{});
+  const auto service = add_service();
+  const auto results = h.submit(job_builder{}.stage("result", 2));
+  h.deliver(h.executor(first).report({stored(h.attempts(first)[0], 5'000'000)}));
+  h.release(first);
+  take_all(service);
+  EXPECT_FALSE(is_serving(first));
+  h.lose(first, "it was asked to end", false);
+  h.drain();
+  ASSERT_NE(h.end_of(results), nullptr);
+  ASSERT_TRUE(h.end_of(results)->results);
+  ASSERT_THAT(h.end_of(results)->results->elsewhere, SizeIs(1));
+  EXPECT_EQ(h.end_of(results)->results->elsewhere[0].endpoint.executor, service);
+  h.release_results(results);
+  EXPECT_THAT(h.last_orders[service].removed_stages, SizeIs(1));
+  h.lose(second);
+  h.check_idle();
+}
+
+TEST_F(takeover, a_job_that_ends_meanwhile_leaves_its_results_where_they_were) {
+  const auto e = h.add(executor_builder{});
+  const auto service = add_service();
+  const auto results = h.submit(job_builder{}.stage("result", 1));
+  h.deliver(h.executor(e).report({stored(h.attempts(e)[0], 5'000'000)}));
+  ASSERT_NE(h.end_of(results), nullptr);
+  EXPECT_TRUE(h.release(e).serving);
+  auto late = h.executor(service).report({});
+  late.taken_over = {{{e, h.executor(e).info().epoch, "127.0.0.1", 1}, {{h.stage_of(results, 0), 0, 0, 0}}}};
+  h.deliver(late);
+  EXPECT_THAT(h.last_orders[service].removed_stages, SizeIs(1)) << "its copy is not wanted";
+  EXPECT_TRUE(is_serving(e));
 }
 
 TEST_F(takeover, only_a_service_can_take_anything_over) {

@@ -23,6 +23,7 @@ constexpr std::size_t field_count() {
 }
 
 static_assert(field_count<job_spec>() == 7);
+static_assert(field_count<block_takeover>() == 3);
 static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
@@ -96,7 +97,8 @@ executor_exit full_exit() { return {exit_cause::memory_limit, -3, 9, 1 << 28, (1
 
 block_takeover full_takeover() {
   return {{executor_id{9}, 0x8000000000000003u, "10.0.0.9", 65535},
-          {{stage_id{21}, 5, 1, 1ull << 40}, {stage_id{0xffffffffffffffffu}, 0, 0, 0}}};
+          {{stage_id{21}, 5, 1, 1ull << 40}, {stage_id{0xffffffffffffffffu}, 0, 0, 0}},
+          true};
 }
 
 executor_info full_info() {

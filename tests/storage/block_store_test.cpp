@@ -140,6 +140,19 @@ TEST_F(block_store_test, large_sets_in_memory_can_be_shared_and_count_the_same) 
   EXPECT_EQ(store.bytes_in_memory(), 0u);
 }
 
+TEST_F(block_store_test, large_sets_that_would_take_too_many_descriptors_are_kept_in_memory_all_the_same) {
+  block_store store{{{directory}, 1 << 20, 10'000, /*max_descriptors=*/1}};
+  for (partition_index p = 0; p < 2; ++p) ASSERT_TRUE(store.put(key(1, p), content_of({std::string(50'000, 's')})));
+  EXPECT_TRUE(store.get(key(1, 0), 0)->in_file());
+  EXPECT_FALSE(store.get(key(1, 1), 0)->in_file());
+  EXPECT_EQ(text_of(store.get(key(1, 1), 0)), std::string(50'000, 's'));
+  EXPECT_EQ(files(), 0u);
+  EXPECT_EQ(store.bytes_in_memory(), 2 * memory_of({std::string(50'000, 's')}));
+  store.remove(key(1, 0));
+  ASSERT_TRUE(store.put(key(2, 0), content_of({std::string(50'000, 't')})));
+  EXPECT_TRUE(store.get(key(2, 0), 0)->in_file()) << "one is free again";
+}
+
 TEST_F(block_store_test, a_set_whose_key_was_removed_meanwhile_is_not_kept_in_place_of_another) {
   // The first one is being written to a file, slowly; the key goes, and another set takes it.
   block_store store{{{directory}, 0}};

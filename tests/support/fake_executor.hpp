@@ -15,6 +15,7 @@
 #include <troupe/runtime/scheduling/orders.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/time.hpp>
+#include <troupe/tests/support/builders.hpp>
 
 namespace troupe::testing {
 
@@ -37,6 +38,11 @@ struct fake_end {
   std::string result; ///< an encoded entry
   task_failure detail;
 };
+
+/// It succeeded with a result of so many bytes, which stays on its executor.
+inline fake_end stored(const fake_attempt& a, std::uint64_t bytes) {
+  return {a, task_status::succeeded, stored_result(bytes), {}};
+}
 
 class fake_executor {
 public:

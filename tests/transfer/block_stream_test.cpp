@@ -97,9 +97,9 @@ TEST_F(transfer_test, what_may_be_in_flight_is_shared_by_those_who_send) {
     EXPECT_THROW(read_all(c, input), fetch_failure);
   } // by now the servers have read what came
   const std::lock_guard lock{mutex};
-  ASSERT_EQ(credits.size(), 3u);
   std::sort(credits.begin(), credits.end());
-  EXPECT_EQ(credits, (std::vector<std::uint64_t>{500'000, 500'000, 1'000'000}));
+  // The first one was asked once more: that a connection which was opened ahead has ended meanwhile counts for nothing.
+  EXPECT_EQ(credits, (std::vector<std::uint64_t>{500'000, 500'000, 500'000, 1'000'000}));
 }
 
 TEST_F(transfer_test, a_block_that_is_missing_ends_its_request_and_no_more) {

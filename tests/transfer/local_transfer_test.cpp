@@ -1,8 +1,11 @@
 // Blocks that go to readers of the same machine as descriptors.
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -77,6 +80,107 @@ TEST_F(local_transfer_test, what_lies_in_files_is_lent_and_the_rest_is_sent) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(testing::text_of(block_view{nullptr, {}, again->piece, again->size}), "first");
   EXPECT_TRUE(connection->reusable());
+}
+
+TEST_F(local_transfer_test, what_the_reader_lacks_is_not_the_fault_of_the_block) {
+  serve_locally();
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({std::string(10'000, 'b')})));
+  auto client = near_client();
+  ASSERT_TRUE(client.fetch_value(near(), key(1, 0, 0))); // the connection is kept
+  shuffle_input input;
+  input.shuffle = stage_id{1};
+  input.endpoints = {near()};
+  input.endpoint_of_map = {0};
+  input.attempt_of_map = {0};
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const descriptor next{::fcntl(0, F_DUPFD_CLOEXEC, 0)};
+  auto none = files;
+  none.rlim_cur = static_cast<rlim_t>(next.get()) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  try {
+    client.read(input, 0, [](std::string_view) { ADD_FAILURE() << "there was a number for it"; });
+    ADD_FAILURE() << "nothing was read";
+  } catch (const fetch_failure& e) {
+    ADD_FAILURE() << "a good map output is made again: " << e.what();
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string{e.what()}.find("ulimit -n"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/// Threads that begin meanwhile may have no more descriptors on their way than anybody.
+class without_privileges {
+public:
+  without_privileges() {
+    change([](std::uint32_t& effective) { effective &= ~((1u << CAP_SYS_RESOURCE) | (1u << CAP_SYS_ADMIN)); });
+  }
+  ~without_privileges() {
+    change([this](std::uint32_t& effective) { effective = before_; });
+  }
+
+private:
+  template <class Change>
+  void change(Change how) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2]{};
+    ASSERT_EQ(::syscall(SYS_capget, &header, data), 0);
+    if (!before_) before_ = data[0].effective;
+    how(data[0].effective);
+    ASSERT_EQ(::syscall(SYS_capset, &header, data), 0);
+  }
+  std::uint32_t before_ = 0;
+};
+
+TEST_F(local_transfer_test, what_the_system_lets_nobody_lend_is_sent) {
+  {
+    const without_privileges of_the_server;
+    serve_locally();
+  }
+  constexpr std::uint32_t buckets = 200;
+  std::vector<std::string> texts;
+  for (std::uint32_t b = 0; b < buckets; ++b) texts.push_back("bucket " + std::to_string(b) + std::string(10'000, '.'));
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of(texts)));
+  ASSERT_TRUE(store->put(key(2, 0, 0), content_of({"small"})));
+  auto other = block_connection::open(near(), secret, near_options(), never);
+  auto connection = block_connection::open(near(), secret, near_options(), never);
+  ASSERT_TRUE(other && connection);
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  auto few = files;
+  few.rlim_cur = 100; // descriptors on their way count, too
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<protocol::block_request> wanted;
+  for (std::uint32_t b = 0; b < buckets; ++b) wanted.push_back({key(1, 0, 0), b, 0});
+  EXPECT_TRUE(connection->ask(wanted, 1 << 30, never));
+  // The server's one thread answers this when it has done what it can for the other.
+  const std::vector<protocol::block_request> one{{key(2, 0, 0), 0, 0}};
+  EXPECT_TRUE(other->ask(one, 1 << 20, never));
+  EXPECT_TRUE(other->next_answer(never));
+  std::uint32_t lent = 0;
+  for (std::uint32_t b = 0; b < buckets; ++b) {
+    const auto answer = connection->next_answer(never);
+    if (!answer) {
+      ADD_FAILURE() << b << ": " << answer.error().message;
+      break;
+    }
+    if (answer->piece.file) {
+      ++lent;
+      EXPECT_EQ(testing::text_of(block_view{nullptr, {}, answer->piece, answer->size}), texts[b]);
+      EXPECT_TRUE(connection->lent_was_read(never));
+      continue;
+    }
+    std::string bytes(answer->size, '\0');
+    for (std::size_t n = 0; n < bytes.size();) {
+      const auto got = connection->receive_some(bytes.data() + n, bytes.size() - n, never);
+      if (!got) break;
+      n += *got;
+    }
+    EXPECT_EQ(bytes, page_of(texts[b]));
+  }
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_GT(lent, 0u);
+  EXPECT_LT(lent, buckets);
 }
 
 TEST_F(local_transfer_test, a_reader_finds_the_socket_by_the_incarnation) {
