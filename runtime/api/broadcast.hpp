@@ -6,9 +6,10 @@
 ///     const auto dictionary = session.broadcast(load_dictionary());
 ///     words.filter(troupe::with(dictionary), [](const auto& d, const std::string& word) { return d->contains(word); })
 ///
-/// A handle is a small value. The program's copies keep the broadcast, as do the datasets and jobs whose functions were
-/// given one by `troupe::with` or as their captures; with the last of them it is withdrawn, and executors drop it. A
-/// handle that is part of records keeps nothing: hold another one as long as those are read.
+/// What is given to `with` as it is and takes more than 1 MiB goes the same way; a broadcast of one's own serves
+/// several functions. A handle is a small value. The program's copies keep the broadcast, as do the datasets and jobs
+/// whose functions were given one by `troupe::with` or as their captures; with the last of them it is withdrawn, and
+/// executors drop it. A handle that is part of records keeps nothing: hold another one as long as those are read.
 
 #include <memory>
 #include <stdexcept>
@@ -23,6 +24,31 @@
 namespace troupe {
 
 class session;
+
+namespace detail {
+
+/// The bytes that name a broadcast.
+inline void write_reference(encoder& out, const broadcast_reference& r) {
+  out(r.id.program, r.id.number, r.host, r.port);
+}
+inline broadcast_reference read_reference(decoder& in) {
+  broadcast_reference r;
+  in(r.id.program, r.id.number, r.host, r.port);
+  return r;
+}
+
+/// The value, decoded once for all tasks of this process; null outside of tasks. Waits, and throws, as
+/// broadcast_source::get does.
+template <class T>
+std::shared_ptr<const T> find_broadcast(const broadcast_reference& r) {
+  const auto* const task = task_context::find_current();
+  if (!task || r.id == broadcast_id{}) return nullptr;
+  return std::static_pointer_cast<const T>(task->broadcast(r, typeid(T), [](std::string_view encoded) {
+    return std::static_pointer_cast<const void>(std::make_shared<const T>(decode_value<T>(encoded)));
+  }));
+}
+
+} // namespace detail
 
 /// A value of type `T`, the program's own or the executor's. Copy freely; any thread may read the value.
 template <class T>
@@ -57,20 +83,14 @@ template <class T>
 struct serializer<broadcast<T>> {
   static void write(encoder& out, const broadcast<T>& handle) {
     detail::check_travels_deeply<T>();
-    const auto& r = handle.reference_;
-    out(r.id.program, r.id.number, r.host, r.port);
+    detail::write_reference(out, handle.reference_);
     if (handle.published_) out.hold(handle.published_);
   }
 
   static broadcast<T> read(decoder& in) {
     broadcast<T> handle;
-    auto& r = handle.reference_;
-    in(r.id.program, r.id.number, r.host, r.port);
-    const auto* const task = task_context::find_current();
-    if (!task || r.id == broadcast_id{}) return handle;
-    handle.value_ = std::static_pointer_cast<const T>(task->broadcast(r, typeid(T), [](std::string_view encoded) {
-      return std::static_pointer_cast<const void>(std::make_shared<const T>(decode_value<T>(encoded)));
-    }));
+    handle.reference_ = detail::read_reference(in);
+    handle.value_ = detail::find_broadcast<T>(handle.reference_);
     return handle;
   }
 };

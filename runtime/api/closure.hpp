@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/captured.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 
 namespace troupe {
@@ -64,7 +65,8 @@ struct captures {
   std::tuple<C...> values;
 };
 
-/// Copies `values` to go with the function that follows. Each type must be able to travel (serialize.hpp).
+/// Copies `values` to go with the function that follows. Each type must be able to travel (serialize.hpp). One that
+/// takes more than 1 MiB goes to each host once, as a broadcast (broadcast.hpp), and is decoded once per process.
 template <class... C>
 captures<std::decay_t<C>...> with(C&&... values) {
   (detail::check_travels_deeply<std::decay_t<C>>(), ...);
@@ -96,21 +98,25 @@ class closure;
 template <class F, class... C>
 class closure<F, captures<C...>> {
 public:
-  /// Throws decode_error.
-  explicit closure(std::string_view encoded) : captures_(decode_value<std::tuple<C...>>(encoded)) {}
+  /// Throws decode_error, and what broadcast_source::get does.
+  explicit closure(std::string_view encoded) : closure(decoder{encoded}) {}
   /// In the program itself.
   explicit closure(const captures<C...>& c) : captures_(c.values) {}
 
   template <class... A>
   decltype(auto) operator()(A&&... arguments) {
     return std::apply(
-        [&](const C&... values) -> decltype(auto) { return function_(values..., std::forward<A>(arguments)...); },
+        [&](const captured<C>&... values) -> decltype(auto) {
+          return function_(*values..., std::forward<A>(arguments)...);
+        },
         captures_);
   }
 
 private:
+  explicit closure(decoder&& in) : captures_{captured<C>{in}...} { in.expect_end(); } // braces: left to right
+
   [[no_unique_address]] F function_{};
-  std::tuple<C...> captures_;
+  std::tuple<captured<C>...> captures_;
 };
 template <class F>
 class closure<F, captures<>> {
@@ -133,9 +139,10 @@ struct encoded_captures {
   std::vector<std::shared_ptr<const void>> held;
 };
 template <class... C>
-encoded_captures encode_captures(const captures<C...>& c) {
+encoded_captures encode_captures(const captures<C...>& c, const publish_function& publish) {
   encoded_captures encoded;
-  if constexpr (sizeof...(C) > 0) encoder{encoded.bytes, &encoded.held}(c.values);
+  std::apply([&](const C&... values) { (write_captured(encoded.bytes, encoded.held, values, publish), ...); },
+             c.values);
   return encoded;
 }
 

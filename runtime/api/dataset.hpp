@@ -7,6 +7,7 @@
 /// actions throw `job_error` when the job does not succeed. Functions are given in the forms that closure.hpp explains;
 /// every operation that takes one also takes `troupe::with(values…)` before it.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -22,6 +23,7 @@
 #include <troupe/runtime/api/narrow_operations.hpp>
 #include <troupe/runtime/api/session_core.hpp>
 #include <troupe/runtime/api/shuffle_operations.hpp>
+#include <troupe/runtime/api/sort_operations.hpp>
 #include <troupe/runtime/api/terminal_operations.hpp>
 
 namespace troupe {
@@ -125,7 +127,7 @@ public:
     check_pair();
     detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
     const auto count = core_->partitions_or_default(partitions);
-    const auto encoded = detail::encode_captures(c);
+    const auto encoded = detail::encode_captures(c, core_->publisher());
     using write = detail::combining_write<key_of, value_of, F, captures<C...>>;
     auto edge = shuffle(detail::make_operation<write>(encoded.bytes), count, encoded.held);
     auto step = detail::make_operation<detail::reduce_read<key_of, value_of, F, captures<C...>>>(encoded.bytes);
@@ -152,6 +154,19 @@ public:
     auto step = detail::make_operation<detail::join_read<key_of, value_of, W>>();
     return dataset<joined>{core_,
                            reader("join", std::move(step), {plain_shuffle(count), right.plain_shuffle(count)}, count)};
+  }
+
+  /// The pairs in the order of their keys (`operator<`, or the other way round), over all partitions; equal keys keep
+  /// their order. At once runs a job that looks at a sample of the keys, where there is more than one partition to
+  /// make.
+  dataset sort_by_key(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
+    check_pair();
+    return sort_as<detail::sorted_pairs<key_of, value_of>>("sort_by_key", order, partitions);
+  }
+
+  /// The same for the records themselves.
+  dataset sorted(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
+    return sort_as<detail::sorted_wholes<T>>("sorted", order, partitions);
   }
 
   /// --- attributes; the last call wins ---
@@ -212,7 +227,7 @@ public:
   template <class... C, class F>
   std::optional<T> reduce(const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, T, T, T>();
-    const auto encoded = detail::encode_captures(c);
+    const auto encoded = detail::encode_captures(c, core_->publisher());
     detail::closure<F, captures<C...>> function{c};
     std::optional<T> total;
     act(detail::make_operation<detail::reduce_terminal<T, F, captures<C...>>>(encoded.bytes), "reduce",
@@ -237,7 +252,7 @@ public:
   template <class... C, class F>
   std::vector<T> top(std::uint64_t count, const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, bool, const T&, const T&>();
-    const auto encoded = detail::encode_captures(c);
+    const auto encoded = detail::encode_captures(c, core_->publisher());
     using order = detail::closure<F, captures<C...>>;
     detail::best_records<T, order> best{static_cast<std::size_t>(count), order{c}};
     act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded.bytes), "top",
@@ -256,8 +271,9 @@ public:
   template <class... C, class F>
   void foreach (const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, void, T>();
-    act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(detail::encode_captures(c).bytes),
-        "foreach", [](std::string_view) {});
+    const auto encoded = detail::encode_captures(c, core_->publisher());
+    act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(encoded.bytes), "foreach",
+        [](std::string_view) {});
   }
 
 private:
@@ -285,7 +301,7 @@ private:
     auto node = std::make_shared<detail::dataset_node>();
     node->name = name;
     node->partitions = node_->partitions;
-    auto encoded = detail::encode_captures(c);
+    auto encoded = detail::encode_captures(c, core_->publisher());
     node->step = detail::make_operation<Operation>(std::move(encoded.bytes));
     node->held = std::move(encoded.held);
     node->parent = node_;
@@ -310,6 +326,30 @@ private:
   }
   edge_pointer plain_shuffle(std::uint32_t buckets) const {
     return shuffle(detail::make_operation<detail::shuffle_write<key_of, value_of>>(), buckets);
+  }
+
+  template <class Form>
+  dataset sort_as(const char* name, sort_order order, std::uint32_t partitions) const {
+    return order == sort_order::ascending ? sort_as<Form, false>(name, partitions)
+                                          : sort_as<Form, true>(name, partitions);
+  }
+  template <class Form, bool Down>
+  dataset sort_as(const char* name, std::uint32_t partitions) const {
+    const auto wanted = core_->partitions_or_default(partitions);
+    std::vector<std::string> bounds;
+    if (wanted > 1) {
+      constexpr std::uint64_t per_range = 60; // so that no range is much larger than the others
+      const auto of_each = std::max<std::uint64_t>(20, per_range * wanted / std::max(1u, node_->partitions));
+      std::vector<std::pair<std::uint64_t, std::vector<std::string>>> samples;
+      act(detail::make_operation<detail::sample_terminal<Form>>(encode_value(of_each)), "sample",
+          [&](std::string_view bytes) {
+            samples.push_back(decode_value<std::pair<std::uint64_t, std::vector<std::string>>>(bytes));
+          });
+      bounds = detail::range_bounds<detail::directed_order<typename Form::key, Down>>(std::move(samples), wanted);
+    }
+    const auto count = static_cast<std::uint32_t>(bounds.size() + 1);
+    auto edge = shuffle(detail::make_operation<detail::range_write<Form, Down>>(encode_value(bounds)), count);
+    return {core_, reader(name, detail::make_operation<detail::sort_read<Form, Down>>(), {std::move(edge)}, count)};
   }
 
   static node_pointer reader(const char* name, operation step, std::vector<edge_pointer> shuffles,

@@ -11,12 +11,13 @@
 ///     std::vector<double> scores = session.run(job, scored);
 ///
 /// A task function is `R f()`, `R f(A)` or `R f(C, A)`, where `A` is the task's argument and `C` what the stage's tasks
-/// share; they travel by serialize.hpp, `R` too (or is void). One that wants the bytes themselves is
-/// `std::string f(troupe::task_context&, std::string_view captures, std::string_view argument)`. The name is the entry
-/// in the table of functions; two functions of one name are an error at the program's start.
+/// share (above 1 MiB as a broadcast); they travel by serialize.hpp, `R` too (or is void). One that wants the bytes
+/// themselves is `std::string f(troupe::task_context&, std::string_view captures, std::string_view argument)`. The name
+/// is the entry in the table of functions; two functions of one name are an error at the program's start.
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/closure.hpp>
 #include <troupe/runtime/api/compile.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/dag/job_spec.hpp>
@@ -75,10 +77,18 @@ struct task_signature<R (*)(A...) noexcept> : task_signature<R (*)(A...)> {};
 
 /// A value that may be left out.
 template <class T>
-std::string encode_part(const T& value, std::vector<std::shared_ptr<const void>>* held = nullptr) {
+std::string encode_part(const T& value) {
   std::string encoded;
-  if constexpr (!std::is_same_v<T, nothing>) encoder{encoded, held}(value);
+  if constexpr (!std::is_same_v<T, nothing>) encoder{encoded}(value);
   return encoded;
+}
+
+template <class C>
+captured<C> decode_captured(std::string_view encoded) {
+  decoder in{encoded};
+  captured<C> value{in};
+  in.expect_end();
+  return value;
 }
 
 template <auto Function>
@@ -89,7 +99,7 @@ std::string run_task(task_context& context, std::string_view captures, std::stri
   } else {
     const auto call = [&]() -> decltype(auto) {
       if constexpr (!std::is_same_v<typename types::captures, nothing>)
-        return Function(decode_value<typename types::captures>(captures),
+        return Function(*decode_captured<typename types::captures>(captures),
                         decode_value<typename types::argument>(argument));
       else if constexpr (!std::is_same_v<typename types::argument, nothing>)
         return Function(decode_value<typename types::argument>(argument));
@@ -124,9 +134,9 @@ namespace detail {
 /// A stage as it is being described.
 struct drafted_stage {
   stage_spec spec;
-  operation task;
+  std::uint32_t task = 0; ///< in the table of functions
   resource_profile profile;
-  std::vector<std::shared_ptr<const void>> held; ///< what `task` needs to be there
+  std::function<encoded_captures(const publish_function&)> captures;
 };
 using job_draft = std::vector<drafted_stage>;
 
@@ -218,18 +228,18 @@ public:
     using captures = typename named_task<Name, Function>::types::captures;
     static_assert(std::is_same_v<captures, detail::nothing> || named_task<Name, Function>::types::raw,
                   "troupe: this task function takes captures: .run(task, captures)");
-    return draft(task, {});
+    return draft(task, [](const auto&) { return detail::encoded_captures{}; });
   }
   /// The same with the captures that all its tasks share.
   template <detail::fixed_text Name, auto Function>
   auto run(named_task<Name, Function> task, const typename named_task<Name, Function>::types::captures& captures) {
-    std::vector<std::shared_ptr<const void>> held;
-    if constexpr (named_task<Name, Function>::types::raw) {
-      return draft(task, captures);
-    } else {
-      auto encoded = detail::encode_part(captures, &held);
-      return draft(task, std::move(encoded), std::move(held));
-    }
+    if constexpr (named_task<Name, Function>::types::raw)
+      return draft(task, [captures](const auto&) { return detail::encoded_captures{captures, {}}; });
+    else
+      return draft(task, [shared = std::make_shared<const troupe::captures<std::decay_t<decltype(captures)>>>(
+                              troupe::with(captures))](const detail::publish_function& publish) {
+        return detail::encode_captures(*shared, publish);
+      });
   }
 
 private:
@@ -238,15 +248,16 @@ private:
     : draft_(std::move(draft)), name_(std::move(name)) {}
 
   template <detail::fixed_text Name, auto Function>
-  auto draft(named_task<Name, Function>, std::string captures, std::vector<std::shared_ptr<const void>> held = {}) {
+  auto draft(named_task<Name, Function>,
+             std::function<detail::encoded_captures(const detail::publish_function&)> captures) {
     using types = typename named_task<Name, Function>::types;
     using result = typename types::result;
     using argument = typename types::argument;
     detail::drafted_stage stage;
     stage.spec.name = std::move(name_);
     stage.spec.tasks = 1;
-    stage.task = {named_task<Name, Function>::index(), std::move(captures)};
-    stage.held = std::move(held);
+    stage.task = named_task<Name, Function>::index();
+    stage.captures = std::move(captures);
     draft_->push_back(std::move(stage));
     if constexpr (types::raw)
       return task_stage<result, argument>{draft_, [](const std::string& bytes) { return bytes; },
@@ -276,10 +287,17 @@ public:
   const std::string& name() const noexcept { return name_; }
 
   /// The job as it is submitted. Only the results of stage `keep` go to the submitter.
-  job_spec build(const compile_options& options, std::optional<std::uint32_t> keep) const;
+  job_spec build(const compile_options& options, std::optional<std::uint32_t> keep) const {
+    return build(options, keep, {}).first;
+  }
 
 private:
   friend class session;
+
+  /// And what has to stay as long as it runs.
+  std::pair<job_spec, std::vector<std::shared_ptr<const void>>> build(const compile_options& options,
+                                                                      std::optional<std::uint32_t> keep,
+                                                                      const detail::publish_function& publish) const;
 
   std::string name_;
   std::shared_ptr<detail::job_draft> draft_;

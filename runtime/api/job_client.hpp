@@ -3,11 +3,9 @@
 /// The seam between what job authors use and what runs their jobs. A session calls it; whoever owns the connection to a
 /// driver implements it.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <typeindex>
 #include <vector>
 
 #include <troupe/runtime/dag/job_spec.hpp>
@@ -17,13 +15,6 @@
 #include <troupe/runtime/scheduling/job_status.hpp>
 
 namespace troupe {
-
-/// A value to be broadcast.
-struct broadcast_content {
-  std::shared_ptr<const void> value;
-  std::type_index type = typeid(void);
-  std::function<std::string()> encode; ///< for other processes; called at most once, before `publish` returns
-};
 
 /// Runs jobs somewhere. Every method may be called from any thread and may wait; none throws for what can be expected
 /// to fail.

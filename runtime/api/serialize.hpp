@@ -4,25 +4,30 @@
 /// type tags: both sides run the same program. Reading checks every length and throws `decode_error` on bytes that no
 /// writer made. Pure values; any thread.
 ///
-/// Ready to travel: arithmetic types, enums, empty structs, and (serialize_containers.hpp) std::string, vector, array,
-/// pair, tuple, optional, variant, map, set, unordered_map and unordered_set of such. C++ cannot list the members of a
-/// struct, so a type of your own says how it travels, in one place, next to its definition:
+/// Ready to travel: arithmetic types, enums, structs of these (plain_bytes.hpp), Protobuf messages, and
+/// (serialize_containers.hpp) std::string, vector, array, pair, tuple, optional, variant, map, set, unordered_map and
+/// unordered_set of such. C++ cannot list the members of a struct, so every other type says how it travels, in one
+/// place, next to its definition:
 ///
 ///     struct point { double x; double y; std::string label; };
 ///     template <class Archive>
 ///     void troupe_serialize(Archive& archive, point& p) { archive(p.x, p.y, p.label); }
 ///
 /// The same function writes and reads (writing never changes the value), so the two cannot differ. The type must be
-/// default constructible. A type that needs another way (a checked constructor, say) specialises
-/// `troupe::serializer<T>` with the two functions `write` and `read`. Pointers, references, `std::string_view`,
-/// `std::span` and C strings are refused at compile time: they would arrive without what they point to.
+/// default constructible. A class of plain bytes with constructors or private members may say
+/// `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs
+/// another way (a checked constructor, say) specialises `troupe::serializer<T>` with the two functions `write` and
+/// `read`. Pointers, references, `std::string_view`, `std::span` and C strings are refused at compile time: they would
+/// arrive without what they point to.
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -31,6 +36,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <troupe/runtime/api/plain_bytes.hpp>
 
 namespace troupe {
 
@@ -152,6 +159,8 @@ public:
   }
 
   std::size_t left() const noexcept { return in_.size(); }
+  /// The bytes that are left.
+  std::string_view rest() const noexcept { return in_; }
   bool at_end() const noexcept { return in_.empty(); }
   /// Throws where bytes are left over.
   void expect_end() const {
@@ -184,6 +193,16 @@ private:
   int depth_ = 0;
 };
 
+/// Messages that protoc has made, known by what they can do. Where they are keys, they should have no map fields, whose
+/// bytes may come in any order.
+template <class T>
+concept protobuf_message = requires(const T& message, T& into, std::string* out, const void* data, int size) {
+  { message.AppendToString(out) } -> std::same_as<bool>;
+  { into.ParseFromArray(data, size) } -> std::same_as<bool>;
+  { message.GetTypeName() } -> std::convertible_to<std::string>;
+  { message.ByteSizeLong() } -> std::same_as<std::size_t>;
+};
+
 /// True where a `troupe_serialize` is found for `T` by argument-dependent lookup.
 template <class T>
 concept has_serialize_hook = requires(encoder& writer, decoder& reader, T& value) {
@@ -203,7 +222,8 @@ constexpr void check_travels() {
                 "troupe: a pointer, reference, C string or view (std::string_view, std::span) would arrive in another "
                 "process without what it points to. Cure: send the value itself, e.g. std::string{text} in place of a "
                 "C string or std::string_view, std::vector in place of std::span.");
-  static_assert(is_view<T>::value || is_number<T> || std::is_enum_v<T> || is_empty_record<T> || has_serialize_hook<T>,
+  static_assert(is_view<T>::value || is_number<T> || std::is_enum_v<T> || is_empty_record<T> || has_serialize_hook<T> ||
+                    protobuf_message<T> || is_plain_bytes<T>,
                 "troupe: this type does not say how it travels between processes. Cure: write next to it "
                 "`template <class Archive> void troupe_serialize(Archive& archive, T& value) { archive(value.a, "
                 "value.b); }` naming every member, or specialise troupe::serializer<T>.");
@@ -231,6 +251,20 @@ struct serializer {
         throw std::logic_error("a type's troupe_serialize writes nothing: name at least one member in it");
     } else if constexpr (detail::is_empty_record<T>)
       out.number(std::uint8_t{0});
+    else if constexpr (protobuf_message<T>) {
+      std::string bytes;
+      if (!value.AppendToString(&bytes))
+        throw std::logic_error("a message " + std::string{value.GetTypeName()} +
+                               " cannot travel: it lacks a required field, or takes more than 2 GiB");
+      out.size(bytes.size());
+      out.bytes(bytes);
+    } else if constexpr (detail::is_plain_bytes<T>) {
+      T copy = value;
+      detail::clear_padding(copy);
+      char bytes[sizeof(T)];
+      std::memcpy(bytes, &copy, sizeof(T));
+      out.bytes({bytes, sizeof(T)});
+    }
   }
 
   static T read(decoder& in) {
@@ -251,6 +285,17 @@ struct serializer {
     } else if constexpr (detail::is_empty_record<T>) {
       if (in.number<std::uint8_t>() != 0) throw decode_error("an empty record has content");
       return T{};
+    } else if constexpr (protobuf_message<T>) {
+      const auto bytes = in.bytes(in.count());
+      T message;
+      if (bytes.size() > std::numeric_limits<int>::max() ||
+          !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+        throw decode_error("no message " + std::string{message.GetTypeName()});
+      return message;
+    } else if constexpr (detail::is_plain_bytes<T>) {
+      T value{};
+      std::memcpy(static_cast<void*>(&value), in.bytes(sizeof(T)).data(), sizeof(T));
+      return value;
     }
   }
 };

@@ -117,7 +117,8 @@ dataset<std::pair<std::string, std::string>> session::whole_text_files(const std
 }
 
 void session::run(const job& j) {
-  core_->run(j.build(core_->options().jobs, std::nullopt), [](std::string_view) {});
+  auto [spec, held] = j.build(core_->options().jobs, std::nullopt, core_->publisher());
+  core_->run(std::move(spec), [](std::string_view) {});
 }
 
 std::shared_ptr<detail::dataset_node> session::source(std::string name, std::uint32_t partitions) {

@@ -74,8 +74,8 @@ public:
     if (last.draft_ != j.draft_ || last.index_ + 1 != j.draft_->size())
       throw std::invalid_argument("results can be had of the last stage of job '" + j.name() + "' only");
     std::vector<R> results;
-    core_->run(j.build(core_->options().jobs, last.index_),
-               [&](std::string_view bytes) { results.push_back(last.decode_(bytes)); });
+    auto [spec, held] = j.build(core_->options().jobs, last.index_, core_->publisher());
+    core_->run(std::move(spec), [&](std::string_view bytes) { results.push_back(last.decode_(bytes)); });
     return results;
   }
 

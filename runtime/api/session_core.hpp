@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/captured.hpp>
 #include <troupe/runtime/api/compile.hpp>
 #include <troupe/runtime/api/graph.hpp>
 #include <troupe/runtime/api/job_client.hpp>
@@ -51,6 +52,9 @@ public:
   std::shared_ptr<session_core> in_pool(std::string pool) const;
   /// A broadcast, and what withdraws it with its last copy. Throws job_error.
   std::pair<broadcast_reference, std::shared_ptr<const void>> publish(const broadcast_content& content);
+  publish_function publisher() {
+    return [this](const broadcast_content& content) { return publish(content); };
+  }
   /// @returns how many jobs it has ended. Throws job_error.
   std::size_t cancel_group(std::string_view group);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <troupe/runtime/api/closure.hpp>
+#include <troupe/runtime/api/grouping.hpp>
 #include <troupe/runtime/api/keyed_table.hpp>
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/serialize.hpp>
@@ -77,15 +78,9 @@ private:
   key_encoder encode_key_;
 };
 
-/// Folds `value` into the table's value for `key`.
-template <class V, class Function>
-void combine(keyed_table<V>& table, std::string_view key, std::type_identity_t<V>&& value, Function& function) {
-  const auto hash = stable_hash(key);
-  if (auto* entry = table.find(key, hash))
-    entry->value = function(std::move(entry->value), std::move(value));
-  else
-    table.insert(key, hash, std::move(value));
-}
+/// What a map task combines at once, in bytes: always the same, so that the parts which reducers fold, and with them
+/// results whose order of folding matters (sums of floating-point numbers), do not depend on where a task runs.
+inline constexpr std::uint64_t most_combined = 8 << 20;
 
 /// Map side of reduce_by_key: values of one key are combined before they leave the task.
 template <class K, class V, class F, class Captures>
@@ -97,45 +92,46 @@ public:
   }
 
   void push(std::pair<K, V> record) override {
-    combine(table_, encode_key_(record.first), std::move(record.second), function_);
+    const auto key = encode_key_(record.first);
+    const auto hash = stable_hash(key);
+    if constexpr (!std::is_trivially_copyable_v<V>) used_ += outside_of<V>(encode_value_(record.second).size());
+    if (auto* const known = table_.find(key, hash)) {
+      known->value = function_(std::move(known->value), std::move(record.second));
+    } else {
+      table_.insert(key, hash, std::move(record.second));
+      used_ += table_bytes_of(key.size(), sizeof(typename keyed_table<V>::entry));
+    }
+    if (used_ > most_combined) flush();
   }
-  void finish() override {
-    for (const auto& entry : table_.entries()) buckets_.append(table_.key_of(entry), entry.hash, entry.value);
-    table_ = {};
-  }
+  void finish() override { flush(); }
   std::string take_result() override { return {}; }
 
 private:
+  void flush() {
+    for (const auto& entry : table_.entries()) buckets_.append(table_.key_of(entry), entry.hash, entry.value);
+    table_ = {};
+    used_ = 0;
+  }
+
   shuffle_buckets buckets_;
   key_encoder encode_key_;
+  key_encoder encode_value_; ///< for its size alone
   closure<F, Captures> function_;
   keyed_table<V> table_;
+  std::uint64_t used_ = 0;
 };
 
-/// Calls `each(encoded key, value)` for every record of this task's bucket of shuffle `index`.
-template <class V, class Each>
-void read_records(task_context& context, std::size_t index, Each each) {
+/// Groups the records of this task's bucket of shuffle `index`.
+template <class Policy>
+void read_into(grouping<Policy>& groups, task_context& context, std::uint8_t index) {
   context.read_shuffle(index, [&](std::string_view bytes) {
     decoder in{bytes};
     while (!in.at_end()) {
       stop_if_cancelled(context);
       const auto key = in.bytes(in.count());
-      each(key, serializer<V>::read(in));
+      groups.add(key, index, in);
     }
   });
-}
-
-/// All values per key of one shuffle.
-template <class V>
-keyed_table<std::vector<V>> read_groups(task_context& context, std::size_t index) {
-  keyed_table<std::vector<V>> table;
-  read_records<V>(context, index, [&](std::string_view key, V&& value) {
-    const auto hash = stable_hash(key);
-    auto* entry = table.find(key, hash);
-    if (!entry) entry = &table.insert(key, hash, {});
-    entry->value.push_back(std::move(value));
-  });
-  return table;
 }
 
 /// Reduce side of reduce_by_key.
@@ -144,13 +140,9 @@ struct reduce_read {
   static void make(task_context& context, std::string_view encoded, std::string_view, erased_sink& erased) {
     auto& out = typed_sink<std::pair<K, V>>(erased);
     closure<F, Captures> function{encoded};
-    keyed_table<V> table;
-    read_records<V>(context, 0,
-                    [&](std::string_view key, V&& value) { combine(table, key, std::move(value), function); });
-    for (auto& entry : table.entries()) {
-      stop_if_cancelled(context);
-      out.push({decode_value<K>(table.key_of(entry)), std::move(entry.value)});
-    }
+    grouping groups{context, folded<V, closure<F, Captures>>{function}};
+    read_into(groups, context, 0);
+    groups.for_each([&](std::string_view key, V&& value) { out.push({decode_value<K>(key), std::move(value)}); });
   }
 };
 
@@ -159,11 +151,11 @@ template <class K, class V>
 struct group_read {
   static void make(task_context& context, std::string_view, std::string_view, erased_sink& erased) {
     auto& out = typed_sink<std::pair<K, std::vector<V>>>(erased);
-    auto table = read_groups<V>(context, 0);
-    for (auto& entry : table.entries()) {
-      stop_if_cancelled(context);
-      out.push({decode_value<K>(table.key_of(entry)), std::move(entry.value)});
-    }
+    grouping groups{context, listed<V>{}};
+    read_into(groups, context, 0);
+    groups.for_each([&](std::string_view key, std::vector<V>&& values) {
+      out.push({decode_value<K>(key), std::move(values)});
+    });
   }
 };
 
@@ -172,16 +164,16 @@ template <class K, class V, class W>
 struct join_read {
   static void make(task_context& context, std::string_view, std::string_view, erased_sink& erased) {
     auto& out = typed_sink<std::pair<K, std::pair<V, W>>>(erased);
-    auto left = read_groups<V>(context, 0);
-    auto right = read_groups<W>(context, 1);
-    for (const auto& entry : left.entries()) {
-      const auto key = left.key_of(entry);
-      const auto* match = right.find(key, entry.hash);
-      if (!match) continue;
-      stop_if_cancelled(context);
-      for (const auto& v : entry.value)
-        for (const auto& w : match->value) out.push({decode_value<K>(key), {v, w}});
-    }
+    grouping groups{context, paired<V, W>{}};
+    read_into(groups, context, 0);
+    read_into(groups, context, 1);
+    groups.for_each([&](std::string_view key, std::pair<std::vector<V>, std::vector<W>>&& sides) {
+      for (const auto& v : sides.first)
+        for (const auto& w : sides.second) {
+          stop_if_cancelled(context);
+          out.push({decode_value<K>(key), {v, w}});
+        }
+    });
   }
 };
 

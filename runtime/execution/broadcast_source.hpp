@@ -23,6 +23,13 @@ struct broadcast_reference {
   auto operator<=>(const broadcast_reference&) const = default;
 };
 
+/// A value to be broadcast.
+struct broadcast_content {
+  std::shared_ptr<const void> value;
+  std::type_index type = typeid(void);
+  std::function<std::string()> encode; ///< for other processes; called at most once, before `publish` returns
+};
+
 /// Any thread.
 class broadcast_source {
 public:

@@ -80,16 +80,30 @@ std::shared_ptr<const void> task_context::broadcast(const broadcast_reference& w
   return env_.broadcasts->get(which, type, decode);
 }
 
+std::uint64_t task_context::memory_per_buffer() const noexcept {
+  const bool both = buckets > 0 && !env_.stage->inputs.empty();
+  return both ? env_.memory / 2 : env_.memory;
+}
+
+std::string task_context::file_name() const {
+  return std::to_string(stage.value) + "." + std::to_string(partition) + "." + std::to_string(attempt);
+}
+
+std::optional<record_spill::options> task_context::spill_options(std::size_t page_content) const {
+  if (!env_.directories) return std::nullopt;
+  return record_spill::options{env_.directories, file_name(), env_.compression, page_content};
+}
+
 bucket_writer& task_context::map_output() {
   if (buckets == 0)
     throw std::logic_error("stage '" + env_.stage->name + "' is no shuffle map stage: it has no buckets");
   if (!map_output_) {
     bucket_writer::options options;
     options.buckets = buckets;
-    options.memory = env_.memory;
+    options.memory = memory_per_buffer();
     options.compression = env_.compression;
     options.directories = env_.directories;
-    options.name = std::to_string(stage.value) + "." + std::to_string(partition) + "." + std::to_string(attempt);
+    options.name = file_name();
     map_output_.emplace(std::move(options));
   }
   return *map_output_;

@@ -19,6 +19,7 @@
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
 #include <troupe/runtime/storage/bucket_writer.hpp>
+#include <troupe/runtime/storage/record_spill.hpp>
 
 namespace troupe {
 
@@ -99,6 +100,11 @@ public:
   /// A broadcast's value (see broadcast_source::get).
   std::shared_ptr<const void> broadcast(const broadcast_reference& which, std::type_index type,
                                         const broadcast_source::decoder& decode) const;
+  /// Bytes that each of the things may take that collect records in this task: what reads shuffles, and what writes a
+  /// map output.
+  std::uint64_t memory_per_buffer() const noexcept;
+  /// How records are put aside that memory does not hold; nothing where this executor has no place for them.
+  std::optional<record_spill::options> spill_options(std::size_t page_content) const;
   /// Where this map task's output goes, record by record: memory first, then files. Throws std::logic_error where the
   /// stage is no shuffle map stage.
   bucket_writer& map_output();
@@ -148,6 +154,7 @@ public:
 
 private:
   const packed_column& gang_of(std::string_view call) const;
+  std::string file_name() const;
   gang_gate::texts synchronize(std::string_view call, sync_kind kind, std::string_view text);
 
   environment env_;

@@ -18,8 +18,8 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t content_of_page = 1 << 20;
-constexpr duration first_pause = std::chrono::milliseconds{1};
-constexpr duration longest_pause = std::chrono::milliseconds{50};
+constexpr duration first_wait = std::chrono::milliseconds{1};
+constexpr duration longest_wait = std::chrono::milliseconds{50};
 
 std::string lock_path(const std::string& path) { return path + ".lock"; }
 
@@ -28,8 +28,8 @@ result<descriptor> lock(const std::string& path, duration patience, const std::f
   descriptor file{::open(lock_path(path).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return make_error(ec::io, "cannot open " + lock_path(path) + ": " + describe_errno(errno));
   const auto end = std::chrono::steady_clock::now() + patience;
-  for (auto pause = first_pause; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
-       pause = std::min(2 * pause, longest_pause)) {
+  for (auto pause = first_wait; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+       pause = std::min(2 * pause, longest_wait)) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return make_error(ec::io, "cannot lock " + lock_path(path) + ": " + describe_errno(errno));
     if (stop()) return make_error(ec::cancelled, "interrupted");

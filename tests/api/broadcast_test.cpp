@@ -20,6 +20,21 @@ using troupe::task;
 using troupe::with;
 using dictionary = std::map<std::string, int>;
 
+/// A text that counts how often it was decoded.
+struct counted_text {
+  std::string text;
+  static inline int decoded = 0;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, counted_text& t) {
+  archive(t.text);
+  if constexpr (std::is_same_v<Archive, troupe::decoder>) ++counted_text::decoded;
+}
+
+std::size_t size_of_both(const counted_text& text, const std::string& argument) {
+  return text.text.size() + argument.size();
+}
+
 int look_up(const broadcast<dictionary>& words, const std::string& word) { return words->at(word); }
 
 class broadcast_values : public testing::Test {
@@ -91,6 +106,56 @@ TEST_F(broadcast_values, are_captures_of_named_tasks) {
   }
   j.reset();
   EXPECT_EQ(runner_->kept_broadcasts(), 0u);
+}
+
+TEST_F(broadcast_values, are_what_large_captures_become) {
+  const counted_text large{std::string(2'000'000, 'x')};
+  const std::string small(1000, 'y');
+  counted_text::decoded = 0;
+  std::optional sizes = session_.range(0, 100, 4).map(
+      with(small, large, 7), [](const std::string& s, const counted_text& l, int i, std::int64_t) {
+        return s.size() + l.text.size() + static_cast<std::size_t>(i);
+      });
+  EXPECT_EQ(runner_->kept_broadcasts(), 1u) << "of the three";
+  EXPECT_EQ(sizes->collect(), std::vector<std::size_t>(100, 2'001'007));
+  EXPECT_EQ(counted_text::decoded, 1) << "for all four tasks";
+  sizes.reset();
+  EXPECT_EQ(runner_->kept_broadcasts(), 0u);
+}
+
+TEST_F(broadcast_values, are_what_large_captures_of_actions_become_for_their_time) {
+  const counted_text large{std::string(2'000'000, 'x')};
+  const auto numbers = session_.range(0, 4, 2);
+  EXPECT_EQ(
+      numbers.reduce(with(large), [](const counted_text& l, std::int64_t a,
+                                     std::int64_t b) { return a + b + static_cast<std::int64_t>(l.text.size()); }),
+      6 + 3 * 2'000'000);
+  EXPECT_EQ(
+      numbers.top(1, with(large),
+                  [](const counted_text& l, std::int64_t a, std::int64_t b) { return l.text[0] == 'x' && a > b; }),
+      std::vector<std::int64_t>{3});
+  numbers.foreach (with(large), [](const counted_text& l, std::int64_t) {
+    if (l.text.size() != 2'000'000) throw std::runtime_error("not all of it");
+  });
+  EXPECT_EQ(runner_->kept_broadcasts(), 0u);
+  EXPECT_EQ(runner_->most_broadcasts(), 1u);
+}
+
+TEST_F(broadcast_values, are_what_large_captures_of_named_tasks_become_for_their_job) {
+  job j{"sizes"};
+  auto sizes = j.stage("sizes").run(task<"test.size_of_both", size_of_both>, counted_text{std::string(2'000'000, 'x')});
+  sizes.arguments({"a", "bc", "def"});
+  EXPECT_EQ(runner_->kept_broadcasts(), 0u) << "nobody knows yet who will run it";
+  for (int run = 0; run < 2; ++run) {
+    counted_text::decoded = 0;
+    EXPECT_EQ(session_.run(j, sizes), (std::vector<std::size_t>{2'000'001, 2'000'002, 2'000'003}));
+    EXPECT_EQ(counted_text::decoded, 1);
+    EXPECT_EQ(runner_->kept_broadcasts(), 0u);
+  }
+  EXPECT_EQ(runner_->most_broadcasts(), 1u);
+  const auto alone = j.build({}, std::nullopt);
+  EXPECT_GT(std::get<troupe::native_program>(alone.stages[0].program).operations[0].arguments.size(), 2'000'000u)
+      << "whoever builds it for himself has all of it there";
 }
 
 TEST_F(broadcast_values, that_came_back_from_a_task_or_never_were_have_no_value_here) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/api/session.hpp>
+#include <troupe/runtime/api/stable_hash.hpp>
 
 #include "inline_runner.hpp"
 
@@ -201,7 +203,32 @@ TEST_F(datasets, values_are_combined_before_the_shuffle) {
 TEST_F(datasets, results_are_the_same_every_time) {
   const auto run = [&] { return pairs().reduce_by_key(std::plus<>{}, 2).collect(); };
   EXPECT_EQ(run(), run());
-  EXPECT_EQ(pairs().group_by_key(1).collect().front().first, "to") << "keys come in the order in which they were seen";
+  std::uint64_t before = 0;
+  for (const auto& [word, ones] : pairs().group_by_key(1).collect()) {
+    const auto hash = troupe::stable_hash(troupe::encode_value(word));
+    EXPECT_LT(before, hash) << "keys come in the order of their hashes";
+    before = hash;
+  }
+}
+
+TEST_F(datasets, a_map_task_combines_no_more_than_so_much_at_once) {
+  // Each key comes twice, far apart: the reducer has to put together what the map task has let go of.
+  static std::atomic<int> in_reducers = 0;
+  const auto sums = session_.range(0, 400'000, 1)
+                        .map([](std::int64_t n) {
+                          return std::pair{"some key of a few bytes " + std::to_string(n % 200'000), n};
+                        })
+                        .reduce_by_key(
+                            [](std::int64_t a, std::int64_t b) {
+                              if (troupe::task_context::current().buckets == 0) ++in_reducers;
+                              return a + b;
+                            },
+                            1);
+  EXPECT_EQ(sums.map([](const std::pair<std::string, std::int64_t>& p) { return p.second; })
+                .reduce([](std::int64_t a, std::int64_t b) { return a + b; }),
+            std::int64_t{400'000} * 399'999 / 2);
+  EXPECT_EQ(sums.count(), 200'000u);
+  EXPECT_GT(in_reducers, 0);
 }
 
 TEST_F(datasets, group_by_key_keeps_the_order_of_partitions) {

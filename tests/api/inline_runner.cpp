@@ -180,7 +180,8 @@ result<std::vector<job_id>> inline_runner::cancel_group(std::string_view group, 
 
 result<broadcast_reference> inline_runner::publish(const broadcast_content& content) {
   const broadcast_id id{1, next_broadcast_++};
-  broadcasts_.values.emplace(id, content.encode());
+  broadcasts_.values.emplace(id, published::entry{content.encode(), nullptr});
+  most_broadcasts_ = std::max(most_broadcasts_, broadcasts_.values.size());
   return broadcast_reference{id, {}, 0};
 }
 
@@ -190,7 +191,9 @@ std::shared_ptr<const void> inline_runner::published::get(const broadcast_refere
                                                           const decoder& decode) {
   const auto known = values.find(which.id);
   if (known == values.end()) throw std::runtime_error("the broadcast was withdrawn");
-  return decode(known->second);
+  auto& [bytes, value] = known->second;
+  if (!value) value = decode(bytes);
+  return value;
 }
 
 } // namespace troupe::test

@@ -34,6 +34,7 @@ public:
   result<broadcast_reference> publish(const broadcast_content& content) override;
   void withdraw(broadcast_id id) override;
   /// Broadcasts that were not withdrawn.
+  std::size_t most_broadcasts() const noexcept { return most_broadcasts_; }
   std::size_t kept_broadcasts() const noexcept { return broadcasts_.values.size(); }
 
 private:
@@ -41,7 +42,11 @@ private:
     std::shared_ptr<const void> get(const broadcast_reference& which, std::type_index type,
                                     const decoder& decode) override;
     void drop(broadcast_id id) override { values.erase(id); }
-    std::map<broadcast_id, std::string> values;
+    struct entry {
+      std::string bytes;
+      std::shared_ptr<const void> value; ///< null: nobody has read it
+    };
+    std::map<broadcast_id, entry> values;
   };
   struct finished_job {
     job_end end;
@@ -55,6 +60,7 @@ private:
   std::uint64_t next_stage_ = 1;
   published broadcasts_;
   std::uint64_t next_broadcast_ = 1;
+  std::size_t most_broadcasts_ = 0; ///< at the same time
 };
 
 } // namespace troupe::test

@@ -7,6 +7,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/wrappers.pb.h>
+
 #include <troupe/runtime/api/serialize.hpp>
 
 namespace {
@@ -62,6 +65,32 @@ struct tag {
   bool operator==(const tag&) const = default;
 };
 
+/// Structs of numbers need no word. There is padding in this one.
+struct reading {
+  char sensor = 0;
+  double values[2] = {};
+  color shade = color::red;
+  struct {
+    std::int64_t from, to;
+  } span = {};
+  bool operator==(const reading& r) const {
+    return std::tie(sensor, values[0], values[1], shade, span.from, span.to) ==
+           std::tie(r.sensor, r.values[0], r.values[1], r.shade, r.span.from, r.span.to);
+  }
+};
+
+/// Private members, and a word for them.
+class range {
+public:
+  range() = default;
+  range(int first, int last) : first_(first), last_(last) {}
+  bool operator==(const range&) const = default;
+
+private:
+  int first_ = 0;
+  int last_ = 0;
+};
+
 /// Cannot be default constructed: has a serializer of its own.
 class positive {
 public:
@@ -73,6 +102,9 @@ private:
 };
 
 } // namespace
+
+template <>
+inline constexpr bool troupe::travels_as_bytes<range> = true;
 
 template <>
 struct troupe::serializer<positive> {
@@ -128,7 +160,75 @@ TEST(serialize, every_supported_type_survives_and_no_prefix_of_it_is_taken) {
   expect_round_trip(point{2.5, -3, "label"});
   expect_round_trip(secretive{42});
   expect_round_trip(tree{1, {{2, {}}, {3, {{4, {}}}}}});
+  expect_round_trip(reading{'a', {1.5, -2}, color::blue, {3, 4}});
+  expect_round_trip(std::vector<reading>(3));
+  expect_round_trip(std::optional{range{1, 2}});
   EXPECT_EQ(decode_value<positive>(encode_value(positive{3})).value(), 3);
+}
+
+TEST(serialize, structs_of_numbers_travel_as_bytes_with_nothing_between_them) {
+  reading a, b;
+  std::memset(static_cast<void*>(&a), 0xff, sizeof a);
+  std::memset(static_cast<void*>(&b), 0x11, sizeof b);
+  for (auto* r : {&a, &b}) {
+    r->sensor = 'x';
+    r->values[0] = r->values[1] = 0.5;
+    r->shade = color::red;
+    r->span = {1, 2};
+  }
+  EXPECT_EQ(encode_value(a), encode_value(b)) << "equal keys have equal bytes";
+  EXPECT_EQ(encode_value(a).size(), sizeof(reading));
+}
+
+/// What pointers may hide in, which is for the compiler to find.
+struct with_pointer {
+  int number;
+  const char* text;
+};
+struct with_pointers_inside {
+  int number;
+  struct {
+    int more;
+    const int* values[2];
+  } inner;
+};
+struct with_view {
+  int number;
+  std::string_view text;
+};
+struct with_reference {
+  int number;
+  const int& other;
+};
+struct with_function {
+  int number;
+  void (*call)();
+};
+struct with_text {
+  int number;
+  std::string text;
+};
+struct large {
+  int numbers[65];
+};
+static_assert(troupe::detail::is_plain_bytes<reading> && troupe::detail::is_plain_bytes<range>);
+static_assert(!troupe::detail::is_plain_bytes<with_pointer> && !troupe::detail::is_plain_bytes<with_pointers_inside>);
+static_assert(!troupe::detail::is_plain_bytes<with_view> && !troupe::detail::is_plain_bytes<with_reference>);
+static_assert(!troupe::detail::is_plain_bytes<with_function> && !troupe::detail::is_plain_bytes<with_text>);
+static_assert(!troupe::detail::is_plain_bytes<large>);
+
+TEST(serialize, protobuf_messages_travel_as_what_they_are) {
+  google::protobuf::StringValue text;
+  text.set_value("a text");
+  const auto bytes = encode_value(std::vector{text, google::protobuf::StringValue{}});
+  const auto back = decode_value<std::vector<google::protobuf::StringValue>>(bytes);
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].value(), "a text");
+  EXPECT_EQ(back[1].value(), "");
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_THROW(decode_value<std::vector<google::protobuf::StringValue>>(std::string_view{bytes}.substr(0, n)),
+                 decode_error);
+  EXPECT_THROW(decode_value<google::protobuf::StringValue>("\x02\x0a\x05"), decode_error) << "a length that lies";
 }
 
 TEST(serialize, numbers_are_little_endian_and_lengths_are_short) {

@@ -1,5 +1,6 @@
 // Broadcasts between real processes.
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -78,6 +79,32 @@ TEST_P(broadcasts_of_a_cluster, reach_every_executor_and_are_dropped_with_the_la
 }
 INSTANTIATE_TEST_SUITE_P(same_host, broadcasts_of_a_cluster, ::testing::Values("auto", "never"),
                          [](const auto& param) { return std::string{param.param}; });
+
+/// A text that counts how often this process has decoded it.
+struct counted_text {
+  std::string text;
+  static inline std::atomic<int> decoded = 0;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, counted_text& t) {
+  archive(t.text);
+  if constexpr (std::is_same_v<Archive, decoder>) ++counted_text::decoded;
+}
+
+TEST(large_captures, are_broadcasts) {
+  test_cluster cluster{{.master = "local-cluster[2,2,1g]"}};
+  const auto base = fs::path{cluster.app().directory()}.parent_path().string();
+  auto session = cluster.make_session();
+  std::optional decoded =
+      session.range(0, 40, 40).map(with(counted_text{large_text()}), [](const counted_text& t, std::int64_t) {
+        return std::pair{t.text.size(), counted_text::decoded.load()};
+      });
+  EXPECT_EQ(copies_below(base), 1u);
+  EXPECT_THAT(decoded->collect(), Each(::testing::Pair(large_text().size(), 1)));
+  decoded.reset();
+  EXPECT_EQ(copies_below(base), 0u);
+  cluster.check_clean();
+}
 
 TEST(broadcasts_of_one_process, are_the_very_value) {
   test_cluster cluster{{.master = "local[2]"}};
