@@ -164,8 +164,7 @@ void driver_state::submit(driver_pointer self, pending_submission request) {
   }
   register_profiles wanted;
   if (config.rules.is_exact()) wanted.submitter = to_string(request.client.node());
-  for (const auto& stage : job.stages)
-    if (!stage.carried.empty()) wanted.meetings.push_back(stage.carried);
+  wanted.meetings = meetings_of(job, config.rules);
   std::vector<resolved_profile> known;
   for (const auto& profile : job.profiles)
     if (const auto it = cache.find(key_of(wanted.submitter, profile)); it != cache.end()) known.push_back(it->second);

@@ -170,6 +170,8 @@ void executor_state::dispatch(executor_pointer self) {
       if (takeovers) takeovers->start(std::move(t->what));
     } else if (auto* d = std::get_if<effects::drop_broadcast>(&effect)) {
       if (config.runner.broadcasts) config.runner.broadcasts->drop(d->broadcast);
+    } else if (auto* n = std::get_if<effects::drop_output>(&effect)) {
+      config.blocks->remove(output_key(n->block.stage, n->block.partition, n->block.attempt));
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {

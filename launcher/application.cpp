@@ -215,6 +215,7 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.slot_check_interval = s.get(keys::barrier_slot_check_interval);
   d.scheduler.max_slot_check_failures = static_cast<std::uint32_t>(s.get(keys::barrier_max_slot_check_failures));
   d.scheduler.max_stage_attempts = static_cast<std::uint32_t>(s.get(keys::scheduler_max_stage_attempts));
+  d.scheduler.max_unconsumed = static_cast<std::uint64_t>(s.get(keys::pipeline_max_unconsumed));
   d.scheduler.max_result_bytes = static_cast<std::uint64_t>(s.get(keys::driver_max_result_size));
   d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));
   d.allocation.dynamic = s.get(keys::dynamic_allocation_enabled);
@@ -489,8 +490,11 @@ session_options application::make_session_options() const {
   out.jobs.task_timeout = s.get(keys::task_timeout);
   out.jobs.sync_timeout = s.get(keys::barrier_sync_timeout);
   out.jobs.max_task_failures = static_cast<std::uint32_t>(s.get(keys::task_max_failures));
-  out.jobs.on_profile_change =
-      s.get(keys::scheduler_profile_change) == "merge" ? profile_change::merge : profile_change::error;
+  const auto& change = s.get(keys::scheduler_profile_change);
+  out.jobs.on_profile_change = change == "merge"   ? profile_change::merge
+                               : change == "error" ? profile_change::error
+                               : change == "cut"   ? profile_change::cut
+                                                   : profile_change::by_matching;
   out.fake_resources = impl_->fake;
   return out;
 }

@@ -239,7 +239,7 @@ static void read(const pb::RegisterProfiles& in, register_profiles& out, const p
   out.submitter = at.name("submitter", in.submitter());
   read_list(in.profiles(), out.profiles, at, "profiles");
   read_list(in.meetings(), out.meetings, at, "meetings");
-  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
+  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::by_matching);
 }
 
 static void write(const registered_profiles& in, pb::RegisteredProfiles& out, const place& at) {

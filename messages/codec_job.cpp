@@ -100,6 +100,8 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   write_timeout(in.task_timeout, [&](std::int64_t t) { out.set_task_timeout(t); });
   out.set_barrier(in.barrier);
   write_timeout(in.sync_timeout, [&](std::int64_t t) { out.set_sync_timeout(t); });
+  write_list(in.cut_from, *out.mutable_cut_from(), at, "cut_from");
+  out.set_indeterminate(in.indeterminate);
 }
 
 static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
@@ -126,6 +128,8 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
   out.task_timeout = read_timeout(at.amount("task_timeout", in.task_timeout()));
   out.barrier = in.barrier();
   out.sync_timeout = read_timeout(at.amount("sync_timeout", in.sync_timeout()));
+  read_list(in.cut_from(), out.cut_from, at, "cut_from");
+  out.indeterminate = in.indeterminate();
 }
 
 static void write(const job_spec& in, pb::JobSpec& out, const place& at) {
@@ -144,7 +148,7 @@ static void read(const pb::JobSpec& in, job_spec& out, const place& at) {
   read_list(in.stages(), out.stages, at, "stages");
   out.max_task_failures = in.max_task_failures();
   out.pool = at.name("pool", in.pool());
-  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::merge);
+  out.on_profile_change = at.enumerator("on_profile_change", in.on_profile_change(), profile_change::by_matching);
   out.group = at.name("group", in.group());
 }
 

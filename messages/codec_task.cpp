@@ -125,6 +125,34 @@ static void read(const pb::ShuffleInput& in, shuffle_input& out, const place& at
   check_maps(out, at);
 }
 
+static void write(const partition_inputs& in, pb::PartitionInputs& out, const place& at) {
+  out.set_stage(in.stage.value);
+  write_list(in.endpoints, *out.mutable_endpoints(), at, "endpoints");
+  write_numbers(in.endpoint_of_task, *out.mutable_endpoint_of_task());
+  write_numbers(in.attempt_of_task, *out.mutable_attempt_of_task());
+}
+
+static void read(const pb::PartitionInputs& in, partition_inputs& out, const place& at) {
+  out.stage.value = in.stage();
+  read_list(in.endpoints(), out.endpoints, at, "endpoints");
+  read_numbers(in.endpoint_of_task(), out.endpoint_of_task);
+  read_numbers(in.attempt_of_task(), out.attempt_of_task);
+}
+
+/// Each column has an entry for each task, and names what is there.
+static void check_inputs(const task_batch& batch, const place& at) {
+  for (const auto& input : batch.inputs) {
+    at.column("inputs.endpoint_of_task", input.endpoint_of_task.size(), batch.count);
+    at.column("inputs.attempt_of_task", input.attempt_of_task.size(), batch.count);
+    if (batch.count > 0 && input.endpoint_of_task.empty()) return at.fail("inputs", "have no columns");
+    if (input.endpoint_of_task.size() != input.attempt_of_task.size()) return at.fail("inputs", "differ in length");
+    for (const auto number : input.endpoint_of_task)
+      if (number >= input.endpoints.size())
+        return at.fail("inputs",
+                       "name endpoint " + std::to_string(number) + " of " + std::to_string(input.endpoints.size()));
+  }
+}
+
 /// Not `place::column`: a gang without any address is none.
 static void check_gang(const packed_column& gang, std::uint32_t tasks, const place& at) {
   if (gang.size() != tasks)
@@ -179,6 +207,8 @@ static void write(const task_batch& in, pb::TaskBatch& out, const place& at) {
   write_numbers(in.attempts, *out.mutable_attempts());
   if (in.arguments && !in.arguments->empty() && in.count > 0)
     write_arguments(in, *out.mutable_arguments(), place{at, "arguments"});
+  check_inputs(in, at);
+  write_list(in.inputs, *out.mutable_inputs(), at, "inputs");
 }
 
 static void read(const pb::TaskBatch& in, task_batch& out, const place& at) {
@@ -190,6 +220,8 @@ static void read(const pb::TaskBatch& in, task_batch& out, const place& at) {
   read_numbers(in.partitions(), out.partitions);
   read_numbers(in.attempts(), out.attempts);
   check_tasks(out, at);
+  read_list(in.inputs(), out.inputs, at, "inputs");
+  check_inputs(out, at);
   if (!in.has_arguments()) return;
   auto column = std::make_shared<packed_column>();
   read(in.arguments(), *column, place{at, "arguments"});
@@ -267,6 +299,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.barriers, *out.mutable_barriers(), at, "barriers");
   write_list(in.takeovers, *out.mutable_takeovers(), at, "takeovers");
   write_list(in.withdrawn, *out.mutable_withdrawn(), at, "withdrawn");
+  write_list(in.consumed, *out.mutable_consumed(), at, "consumed");
   out.set_stop(in.stop);
 }
 
@@ -284,6 +317,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.barriers(), out.barriers, at, "barriers");
   read_list(in.takeovers(), out.takeovers, at, "takeovers");
   read_list(in.withdrawn(), out.withdrawn, at, "withdrawn");
+  read_list(in.consumed(), out.consumed, at, "consumed");
   out.stop = in.stop();
 }
 

@@ -147,7 +147,7 @@ struct register_profiles {
   std::string submitter; ///< who built them, whose build numbers are unique; "" for the session itself
   std::vector<resource_profile> profiles;
   std::vector<std::vector<carried_profile>> meetings; ///< of each such stage
-  profile_change on_profile_change = profile_change::error;
+  profile_change on_profile_change = profile_change::by_matching;
   bool operator==(const register_profiles&) const = default;
 };
 /// The answer: one for each profile in the order of the question, then one for each meeting.

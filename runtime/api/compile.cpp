@@ -19,35 +19,51 @@ public:
     job_.profiles.emplace_back();
   }
 
-  /// Adds the stage that ends with `last`, after those that it reads from.
-  /// @returns its index, or the error
+  /// Adds the stage that ends with `last`, after those that it reads from; several where a change of profile cuts it.
+  /// @returns the index of the last one, or the error
   result<std::uint32_t> add_stage(const dataset_node& last, const operation& end, const std::string& action,
                                   std::uint32_t buckets) {
     const auto chain = chain_of(last);
     const auto& source = *chain.front();
-    stage_spec stage;
+    std::vector<stage_dependency> reads;
     for (const auto& shuffle : source.shuffles) {
       const auto parent = add_shuffle(shuffle, source.name);
       if (!parent) return parent.error();
-      stage.dependencies.push_back({*parent, dependency_kind::shuffle});
+      reads.push_back({*parent, dependency_kind::shuffle});
     }
-    stage.name = name_of(chain, action);
-    set_profile(stage, chain);
-    stage.tasks = source.partitions;
-    stage.buckets = buckets;
-    native_program program{options_.build_id, {}};
-    for (const auto* node : chain) program.operations.push_back(node->step);
-    program.operations.push_back(end);
-    stage.program = std::move(program);
-    stage.arguments = source.arguments;
-    stage.keep_results = buckets == 0;
-    stage.timeout = options_.stage_timeout;
-    stage.task_timeout = options_.task_timeout;
-    // Its tasks are one to one with the partitions of every dataset in it: nothing narrow here has other parts than its
-    // parent, and every action computes all of them (spec BA-4).
-    stage.barrier = std::any_of(chain.begin(), chain.end(), [](const auto* node) { return node->barrier; });
-    if (stage.barrier) stage.sync_timeout = options_.sync_timeout;
-    job_.stages.push_back(std::move(stage));
+    const auto parts = cut(chain);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto& part = parts[i];
+      const bool is_last = i + 1 == parts.size();
+      stage_spec stage;
+      stage.dependencies = std::move(reads);
+      stage.name = name_of(part, is_last ? action : "hand over");
+      set_profile(stage, part);
+      stage.tasks = source.partitions;
+      stage.buckets = is_last ? buckets : 1;
+      native_program program{options_.build_id, {}};
+      if (i > 0) {
+        program.operations.push_back(mark_of(parts[i - 1])->records->read);
+        if (options_.on_profile_change == profile_change::by_matching) {
+          stage.cut_from = carried_by(parts[i - 1]);
+          for (auto& mark : carried_by(part)) stage.cut_from.push_back(std::move(mark));
+        }
+      }
+      for (const auto* node : part) program.operations.push_back(node->step);
+      program.operations.push_back(is_last ? end : mark_of(part)->records->write);
+      stage.program = std::move(program);
+      if (i == 0) stage.arguments = source.arguments;
+      stage.keep_results = is_last && buckets == 0;
+      stage.timeout = options_.stage_timeout;
+      stage.task_timeout = options_.task_timeout;
+      // Its tasks are one to one with the partitions of every dataset in it: nothing narrow here has other parts than
+      // its parent, and every action computes all of them (spec BA-4).
+      stage.barrier = std::any_of(part.begin(), part.end(), [](const auto* node) { return node->barrier; });
+      if (stage.barrier) stage.sync_timeout = options_.sync_timeout;
+      stage.indeterminate = std::any_of(part.begin(), part.end(), [](const auto* node) { return node->indeterminate; });
+      job_.stages.push_back(std::move(stage));
+      reads = {{static_cast<std::uint32_t>(job_.stages.size() - 1), dependency_kind::one_to_one}};
+    }
     return static_cast<std::uint32_t>(job_.stages.size() - 1);
   }
 
@@ -62,6 +78,32 @@ private:
     for (const auto* node = &last; node; node = node->parent.get()) chain.push_back(node);
     std::reverse(chain.begin(), chain.end());
     return chain;
+  }
+
+  /// Cut where a mark is followed by one with another content. A mark covers what is before it, up to the one before,
+  /// and the last one also what is behind it; where there is one alone, that is all (spec AT-3).
+  std::vector<node_chain> cut(const node_chain& chain) const {
+    std::vector<node_chain> parts{{}};
+    if (options_.on_profile_change != profile_change::cut && options_.on_profile_change != profile_change::by_matching)
+      return {chain};
+    const dataset_node* mark = nullptr; // the last one so far
+    node_chain since;                   // behind it
+    for (const auto* node : chain) {
+      since.push_back(node);
+      if (!node->profile) continue;
+      if (mark && !(*node->profile == *mark->profile)) parts.emplace_back();
+      parts.back().insert(parts.back().end(), since.begin(), since.end());
+      since.clear();
+      mark = node;
+    }
+    parts.back().insert(parts.back().end(), since.begin(), since.end());
+    return parts;
+  }
+
+  /// The last one that carries a profile; null: none does.
+  static const dataset_node* mark_of(const node_chain& part) {
+    const auto found = std::find_if(part.rbegin(), part.rend(), [](const auto* node) { return node->profile; });
+    return found == part.rend() ? nullptr : *found;
   }
 
   /// The name that the author gave last, else the operations.
@@ -88,11 +130,16 @@ private:
     return stage;
   }
 
-  /// The profile that the nodes carry; nodes without one have no say (spec AT-4).
-  void set_profile(stage_spec& stage, const node_chain& chain) {
+  /// The profiles that the nodes carry; nodes without one have no say (spec AT-4).
+  std::vector<carried_profile> carried_by(const node_chain& chain) {
     std::vector<carried_profile> carried;
     for (const auto* node : chain)
       if (node->profile) carried.push_back({add_profile(job_, *node->profile), node->name});
+    return carried;
+  }
+
+  void set_profile(stage_spec& stage, const node_chain& chain) {
+    auto carried = carried_by(chain);
     if (carried.empty()) return;
     stage.profile = carried.front().profile;
     const auto is_first = [&](const carried_profile& c) { return c.profile == stage.profile; };

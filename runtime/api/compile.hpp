@@ -1,6 +1,7 @@
 #pragma once
 
-/// From a dataset and an action to a job. Narrow steps become one stage; shuffles cut. Pure.
+/// From a dataset and an action to a job. Narrow steps become one stage; shuffles cut, and so do changes of profile.
+/// Pure.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@ namespace troupe {
 
 /// What applies to all stages of a job.
 struct compile_options {
-  profile_change on_profile_change = profile_change::error;
+  profile_change on_profile_change = profile_change::by_matching;
   std::string build_id = troupe::build_id(); ///< of this program; compared when a stage is installed
   std::uint32_t max_task_failures = 4;
   std::string pool{}; ///< see job_spec::pool
@@ -26,8 +27,8 @@ struct compile_options {
 namespace detail {
 
 /// The job that computes `last` and ends every partition with `end`. Parents stand before children; a shuffle that
-/// several datasets read is written once. Where several profiles meet in a stage it names them all: what becomes of
-/// them is decided by the session's rules, where the job is submitted.
+/// several datasets read is written once. Where several profiles meet in a stage that is not cut it names them all:
+/// what becomes of them is decided by the session's rules, where the job is submitted.
 result<job_spec> compile(const dataset_node& last, const operation& end, const std::string& action,
                          const compile_options& options);
 

@@ -21,6 +21,7 @@
 #include <troupe/runtime/api/closure.hpp>
 #include <troupe/runtime/api/graph.hpp>
 #include <troupe/runtime/api/narrow_operations.hpp>
+#include <troupe/runtime/api/pipeline_operations.hpp>
 #include <troupe/runtime/api/session_core.hpp>
 #include <troupe/runtime/api/shuffle_operations.hpp>
 #include <troupe/runtime/api/sort_operations.hpp>
@@ -172,10 +173,14 @@ public:
   /// --- attributes; the last call wins ---
 
   /// The tasks that compute this dataset run under `profile`, and with them all that is computed in the same tasks:
-  /// everything back to the last shuffle or source, and on to the next shuffle or action.
+  /// everything back to the last shuffle, source or other call of this, and where no other one follows, on to the next
+  /// shuffle or action. Between two profiles that differ the stage is cut, and its parts are a pipeline: a task of the
+  /// later one starts as soon as the same partition of the earlier one is there (`troupe.scheduler.profile-change`).
   dataset with_resources(resource_profile profile) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->profile = std::move(profile);
+    node->records = detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
+                                      detail::make_operation<detail::partition_read<T>>()};
     return {core_, std::move(node)};
   }
 
@@ -185,6 +190,14 @@ public:
   dataset barrier() const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->barrier = true;
+    return {core_, std::move(node)};
+  }
+
+  /// Computed again, it may have other records, or in another order (random numbers, the time, what a service says):
+  /// what a pipeline has made of it is kept until the next stage is complete.
+  dataset indeterminate() const {
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    node->indeterminate = true;
     return {core_, std::move(node)};
   }
 

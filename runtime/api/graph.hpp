@@ -25,6 +25,12 @@ struct shuffle_edge {
   std::vector<std::shared_ptr<const void>> held; ///< what `write` needs to be there
 };
 
+/// How records pass from one stage to the next where a change of profile cuts: written at the end, read at the begin.
+struct hand_over {
+  operation write;
+  operation read;
+};
+
 /// One dataset: a source (of its own, or of shuffles) or a narrow step after `parent`.
 struct dataset_node {
   std::string name; ///< of the operation, or as the author named it
@@ -35,7 +41,9 @@ struct dataset_node {
   std::vector<std::shared_ptr<const shuffle_edge>> shuffles; ///< that the source reads, in its own order
   std::shared_ptr<const packed_column> arguments;            ///< of the source, per partition; null for none
   std::optional<resource_profile> profile;                   ///< attached by with_resources
+  std::optional<hand_over> records;                          ///< with `profile`: of this dataset
   bool barrier = false;                                      ///< its stage is a gang
+  bool indeterminate = false;                                ///< it may have other records when it is computed again
   std::vector<std::shared_ptr<const void>> held;             ///< what `step` needs to be there
 };
 

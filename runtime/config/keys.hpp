@@ -88,6 +88,7 @@ inline constexpr time_key dynamic_allocation_retry_pause{"troupe.dynamic-allocat
 
 inline constexpr text_key driver_bind_address{"troupe.driver.bind-address"};
 inline constexpr count_key driver_port{"troupe.driver.port"};
+inline constexpr memory_key pipeline_max_unconsumed{"troupe.pipeline.max-unconsumed"};
 inline constexpr memory_key driver_max_result_size{"troupe.driver.max-result-size"};
 inline constexpr count_key driver_retained_jobs{"troupe.driver.retained-jobs"};
 inline constexpr time_key driver_request_timeout{"troupe.driver.request-timeout"};

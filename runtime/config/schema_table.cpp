@@ -211,6 +211,9 @@ constexpr setting_schema entries[] = {
             "Part of that which keeps blocks; what comes beyond goes to files. What remains is shared evenly by the "
             "tasks that an executor of their profile runs at once, and what they write beyond it is spilled.",
             0, 1),
+    memory(keys::pipeline_max_unconsumed, "1g", 1, driver,
+           "A stage that is run together with the one that reads what it makes pauses while so much of that was not "
+           "read."),
     choice(keys::progress, "auto", "auto|bar|plain|none", client,
            "How progress is shown on standard error: auto shows bars on a terminal and plain lines elsewhere."),
     memory(keys::reducer_max_size_in_flight, "8m", 64 << 10, executor,
@@ -250,8 +253,10 @@ constexpr setting_schema entries[] = {
      "fewest (fair)."},
     family(keys::scheduler_pool_weight, 1, 1'000'000, driver,
            "Part of the slots that a pool gets, in relation to the weights of others; 1 unless set."),
-    choice(keys::scheduler_profile_change, "error", "error|merge", client,
-           "What happens where two profiles meet within one stage: an error, or the larger amount of each resource."),
+    choice(
+        keys::scheduler_profile_change, "auto", "auto|cut|error|merge", client,
+        "What happens where two profiles meet within one stage: it is cut into a pipeline, the job is refused, or the "
+        "stage gets the larger amount of each resource; auto: cut, or error where profile-matching = exact."),
     choice(
         keys::scheduler_profile_matching, "compatible", "compatible|exact", driver,
         "Which executors may run a task: every one that satisfies its profile (compatible), or only those started for "

@@ -51,6 +51,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
         if (name != resource_names::cpus && name != resource_names::memory) made.asks.insert(name);
     for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
   }
+  connect(job);
   for (auto& stage : job.stages) count_asks(stage, true);
   job.stages.back().keeps_values = job.stages.back().spec->keep_results && !job.stages.back().spec->is_shuffle_map();
   if (auto why = hopeless(job)) {
@@ -193,9 +194,13 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
       continue;
     }
     count_asks(stage, true);
+    // Of stages that flow into it some tasks are enough.
+    const bool may_begin = stage.fed_by.empty() || stage.state == stage_state::running || stage.tasks.pending() > 0;
     const bool inputs_exist =
-        std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(),
-                    [&](const stage_dependency& d) { return job.stages[d.stage].tasks.complete(); });
+        may_begin &&
+        std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(), [&](const stage_dependency& d) {
+          return job.stages[d.stage].tasks.complete() || stage.is_fed_by(d.stage);
+        });
     if (!inputs_exist || held_back_.contains(stage.id)) {
       unready(stage);
       deadlines_.erase(stage.id);
@@ -222,7 +227,7 @@ void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effect
   stage.was_submitted = true;
   stage.attempt_started = now;
   stage.attempt_told = false;
-  stage.attempt_tasks = stage.tasks.pending();
+  stage.attempt_tasks = stage.fed_by.empty() ? stage.tasks.pending() : stage.tasks.size() - stage.tasks.done();
   transition("stage", stage.state, stage_state::running);
   if (stage.spec->timeout != never) deadlines_[stage.id] = now + stage.spec->timeout;
   stage.inputs = inputs_of(job, stage);
@@ -255,7 +260,9 @@ void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, eff
   stage.ended = now;
   stage.fetch_failures = 0;
   stage.gang_failures = 0;
+  stage.paused = false;
   end_rounds(stage);
+  consume_all_inputs(job, stage, now);
   tell_completion(stage, {}, now, out);
 }
 
@@ -271,6 +278,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     deadlines_.erase(stage.id);
     suspects_.forget(stage.id);
     broken_.erase(stage.id);
+    ahead_.erase(stage.id);
     end_rounds(stage);
     std::erase_if(unschedulable_, [&](const auto& entry) { return entry.second.lane->stage == &stage; });
     // Only a stage of a job that did not succeed is neither complete nor untouched.
@@ -365,12 +373,7 @@ std::vector<shuffle_input> dag_scheduler::inputs_of(const job_run& job, const st
     for (partition_index p = 0; p < parent.tasks.size(); ++p) {
       const auto e = parent.tasks.executor_of(p);
       const auto [it, added] = position.try_emplace(e, static_cast<std::uint32_t>(input.endpoints.size()));
-      if (added) {
-        auto endpoint = pool_[e].info.blocks;
-        endpoint.executor = pool_[e].info.executor;
-        endpoint.epoch = pool_[e].info.epoch;
-        input.endpoints.push_back(std::move(endpoint));
-      }
+      if (added) input.endpoints.push_back(endpoint_of(pool_[e].info));
       input.endpoint_of_map.push_back(it->second);
       input.attempt_of_map.push_back(parent.tasks.attempt_of(p));
       if (empty->data.size() <= most_told_empty)

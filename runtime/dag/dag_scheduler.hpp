@@ -62,8 +62,10 @@ public:
     /// by then is made in the same go (spec DG-7).
     duration resubmit_delay = duration::zero();
     std::uint64_t max_result_bytes = 1ull << 30; ///< of one job, inline ones together
-    std::uint32_t retained_jobs = 100;           ///< ended jobs that can still be asked for
-    std::uint32_t held_jobs = 1000;              ///< ended jobs whose results wait to be fetched and released
+    /// A stage pauses while so many bytes of what it made for a stage that is run with it have not been read.
+    std::uint64_t max_unconsumed = 1ull << 30;
+    std::uint32_t retained_jobs = 100; ///< ended jobs that can still be asked for
+    std::uint32_t held_jobs = 1000;    ///< ended jobs whose results wait to be fetched and released
     duration feasibility_wait =
         std::chrono::seconds{2};                      ///< a job waits so long to hear whether its executors can be had
     duration refusal_pause = std::chrono::seconds{1}; ///< before an executor is tried again with what it refused
@@ -153,16 +155,16 @@ public:
   const executor_pool& pool() const noexcept { return pool_; }
 
 private:
-  /// Order of what competes: first job, first stage; of one stage first what runs under conditions of its own, since
-  /// whatever has a lane of its own was tried before.
+  /// Order of what competes: first job, first stage, but of stages that flow into each other the last; of one stage
+  /// first what runs under conditions of its own, since whatever has a lane of its own was tried before.
   struct rank {
     job_id job;
-    std::uint32_t index = 0;
+    std::uint32_t order = 0;
     std::uint8_t turn = 0;
     auto operator<=>(const rank&) const = default;
   };
   static rank rank_of(const stage_run& stage, lane_number lane) {
-    return {stage.job, stage.index, static_cast<std::uint8_t>(0xff - lane)};
+    return {stage.job, stage.order, static_cast<std::uint8_t>(0xff - lane)};
   }
   static rank rank_of(const task_lane& lane) { return rank_of(*lane.stage, lane.number); }
 
@@ -220,8 +222,8 @@ private:
                   effects::list& out);
   void on_failure(job_run& job, stage_run& stage, const lease_record& lease, const outcome_batch& batch,
                   std::uint32_t i, const task_failure* detail, time_point now, effects::list& out);
-  bool on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch, const task_failure& detail,
-                        const std::string& where, time_point now, effects::list& out);
+  bool on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch, std::uint32_t i,
+                        const task_failure& detail, const std::string& where, time_point now, effects::list& out);
   void on_refusal(executor_index e, const refusal& r, time_point now, effects::list& out);
   void lose_output(stage_run& stage, partition_index partition, effects::list& out);
   void lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out);
@@ -268,6 +270,28 @@ private:
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
 
+  // pipeline.cpp: stages that are connected task by task
+  static void connect(job_run& job);
+  static std::uint64_t output_size(const stage_run& stage, partition_index partition);
+  static bool has_output(const stage_run& stage, partition_index partition);
+  void feed(job_run& job, stage_run& stage, partition_index partition, time_point now);
+  static bool admit(const job_run& job, stage_run& stage, partition_index partition);
+  static void recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out);
+  void withhold_consumers(job_run& job, stage_run& stage, partition_index partition);
+  void consume_inputs(job_run& job, stage_run& stage, partition_index partition, time_point now);
+  void consume_all_inputs(job_run& job, stage_run& stage, time_point now);
+  void drop_consumed(job_run& job, stage_run& stage, partition_index partition, time_point now);
+  bool must_pause(const job_run& job, const stage_run& stage) const;
+  void pace_producers(time_point now);
+  std::uint64_t tasks_before_pause(const stage_run& stage) const;
+  std::string pipe_reason(const job_run& job, const stage_run& stage) const;
+  std::optional<std::string> fault_of_pipe(const job_run& job, const stage_run& stage) const;
+  std::vector<partition_inputs> partitions_for(const job_run& job, const stage_run& stage,
+                                               const task_batch& batch) const;
+  std::optional<bool> on_missing_partition(job_run& job, stage_run& stage, partition_index partition,
+                                           const task_failure& detail, const std::string& where, time_point now,
+                                           effects::list& out);
+
   // takeover.cpp: outputs that outlive their executors
   executor_index service_for(const executor_info& info) const;
   void add_service(executor_index s, time_point now);
@@ -305,6 +329,7 @@ private:
   // scarce.cpp: executors kept for those who need what they have
   void count_asks(stage_run& stage, bool unfinished);
   bool is_asked_by_others(const stage_run& stage, const std::string& resource) const;
+  bool runs_on_plain(const stage_run& stage) const;
   void keep_scarce(time_point now);
   void drop_kept_claims(demand_index d);
 
@@ -320,7 +345,7 @@ private:
   void exclude_newcomer(executor_index e);
   bool is_unschedulable(const task_lane& lane) const;
   void watch_unschedulable(time_point now, effects::list& out);
-  void replace_excluded(unschedulable_lane& waits, demand_index d);
+  bool replace_excluded(unschedulable_lane& waits, demand_index d);
   bool fail_unschedulable_stages(time_point now, effects::list& out);
   std::string excluded_executors(demand_index d) const;
   std::optional<std::string> fault_of_exclusions() const;
@@ -379,6 +404,7 @@ private:
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
   std::map<demand_index, std::map<rank, task_lane*>> ready_;              ///< lanes with pending tasks, by demand
   std::set<job_id> held_;                    ///< accepted, and waiting to hear whether their executors can be had
+  std::set<stage_id> ahead_;                 ///< producers of which much was not read yet
   std::set<stage_id> held_back_;             ///< not to be run again before `resubmit_at_`
   std::map<stage_id, time_point> deadlines_; ///< of stages that run and have a time-out
   std::optional<time_point> resubmit_at_;    ///< nothing where no stage is held back

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
 
@@ -120,36 +121,41 @@ bool dag_scheduler::is_unschedulable(const task_lane& lane) const {
 
 void dag_scheduler::watch_unschedulable(time_point now, effects::list& out) {
   std::erase_if(unschedulable_, [&](const auto& entry) { return !is_unschedulable(*entry.second.lane); });
-  if (exclusions_.empty()) return;
-  for (const auto& [d, lanes] : ready_) {
-    if (pool_.excluded_from(d).empty()) continue;
-    for (const auto& [r, lane] : lanes) {
-      if (!is_unschedulable(*lane)) continue;
-      const auto [it, is_new] = unschedulable_.try_emplace(r, unschedulable_lane{lane, now});
-      if (is_new)
-        out.push_back(effects::publish{events::stage_unschedulable{
-            lane->stage->job, lane->stage->id, pool_.demand_of(d).profile, waiting_for(*lane), lane->stage->attempt}});
-      replace_excluded(it->second, d);
+  // What is given back for one lane may have been all that another one had.
+  for (bool again = !exclusions_.empty(); std::exchange(again, false);)
+    for (const auto& [d, lanes] : ready_) {
+      if (pool_.excluded_from(d).empty()) continue;
+      for (const auto& [r, lane] : lanes) {
+        if (!is_unschedulable(*lane)) continue;
+        const auto [it, is_new] = unschedulable_.try_emplace(r, unschedulable_lane{lane, now});
+        if (is_new)
+          out.push_back(effects::publish{events::stage_unschedulable{lane->stage->job, lane->stage->id,
+                                                                     pool_.demand_of(d).profile, waiting_for(*lane),
+                                                                     lane->stage->attempt}});
+        again |= replace_excluded(it->second, d);
+      }
     }
-  }
 }
 
 /// Gives idle executors back that are excluded, so that fresh ones can be had: no more than there is use for, and none
-/// on a host where a fresh one would be excluded, too.
-void dag_scheduler::replace_excluded(unschedulable_lane& waits, demand_index d) {
+/// on a host where a fresh one would be excluded, too. @returns whether there was any
+bool dag_scheduler::replace_excluded(unschedulable_lane& waits, demand_index d) {
   const auto& what = pool_.demand_of(d);
   const auto slots = static_cast<std::uint64_t>(std::max<std::int64_t>(1, slots_on_its_shape(what)));
   const auto useful = (waits.lane->stage->tasks.pending(waits.lane->number) + slots - 1) / slots;
   const auto excluded = pool_.excluded_from(d);
+  bool any = false;
   for (const auto e : excluded) {
-    if (waits.replaced >= useful) return;
+    if (waits.replaced >= useful) break;
     const auto& record = pool_[e];
     if (!record.leases.empty() || !record.info.request) continue;
     if (exclusions_.is_host_excluded(what.profile, record.info.host)) continue;
     drain(e); // the allocator stops what drains and is idle
     ++waits.replaced;
     load_due_ = true;
+    any = true;
   }
+  return any;
 }
 
 /// @returns whether there was any whose time is over

@@ -58,6 +58,7 @@ explained_stage dag_scheduler::explain(const job_run& job, const stage_run& stag
     if (held_back_.contains(stage.id)) out.reason = "it runs again in a moment, after a loss";
     if (job.state == job_state::accepted) out.reason = "its job has not started";
   }
+  if (stage.state == stage_state::running) out.reason = pipe_reason(job, stage);
   const bool waits = stage.state == stage_state::running || job.state == job_state::accepted;
   for (const auto& [number, lane] : stage.lanes)
     if (waits && stage.tasks.pending(number) > 0) out.task_sets.push_back(explain(lane, now));

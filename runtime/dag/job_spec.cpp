@@ -125,6 +125,9 @@ fault check_dependency(const job_spec& job, std::size_t index, const stage_depen
     if (parent.tasks != stage.tasks)
       return "depends one-to-one on " + label(job, dependency.stage) + ", but has " + std::to_string(stage.tasks) +
              " tasks where that has " + std::to_string(parent.tasks);
+    if (parent.is_shuffle_map() && (parent.buckets != 1 || !stage.is_native()))
+      return "depends one-to-one on " + label(job, dependency.stage) + ", whose tasks write " +
+             std::to_string(parent.buckets) + " shuffle buckets: only a native stage can, and where they write one";
     return {};
   case dependency_kind::shuffle:
     if (!stage.is_native()) return "is a command and cannot read the shuffle of " + label(job, dependency.stage);
@@ -167,7 +170,8 @@ bool stage_spec::operator==(const stage_spec& other) const {
   return name == other.name && profile == other.profile && carried == other.carried && tasks == other.tasks &&
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
          keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
-         barrier == other.barrier && sync_timeout == other.sync_timeout && same_column(arguments, other.arguments) &&
+         barrier == other.barrier && sync_timeout == other.sync_timeout && cut_from == other.cut_from &&
+         indeterminate == other.indeterminate && same_column(arguments, other.arguments) &&
          same_column(locations, other.locations);
 }
 
@@ -177,6 +181,16 @@ std::uint32_t add_profile(job_spec& job, const resource_profile& profile) {
   const auto index = static_cast<std::uint32_t>(found - job.profiles.begin());
   if (found == job.profiles.end()) job.profiles.push_back(profile);
   return index;
+}
+
+std::vector<std::vector<carried_profile>> meetings_of(const job_spec& job, const profile_rules& rules) {
+  std::vector<std::vector<carried_profile>> meetings;
+  for (const auto& stage : job.stages)
+    if (!stage.carried.empty()) meetings.push_back(stage.carried);
+  if (rules.is_exact() && job.on_profile_change == profile_change::by_matching)
+    for (const auto& stage : job.stages)
+      if (!stage.cut_from.empty()) meetings.push_back(stage.cut_from);
+  return meetings;
 }
 
 result<void> validate(const job_spec& job) {

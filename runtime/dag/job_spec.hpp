@@ -20,9 +20,12 @@ namespace troupe {
 
 /// How a stage depends on an earlier one of the same job.
 enum class dependency_kind : std::uint8_t {
-  shuffle = 0,    ///< every task reads its bucket of every map output of the parent
-  all = 1,        ///< the parent must be complete; files or nothing flow
-  one_to_one = 2, ///< task i uses what task i of the parent made; both stages have equally many tasks
+  shuffle = 0, ///< every task reads its bucket of every map output of the parent
+  all = 1,     ///< the parent must be complete; files or nothing flow
+  /// Task i uses what task i of the parent made: the files of a command, or where the parent has one bucket, the
+  /// records in it. Both stages have equally many tasks, and unless one of them is a barrier stage, a task starts when
+  /// its input exists.
+  one_to_one = 2,
 };
 
 struct stage_dependency {
@@ -90,9 +93,12 @@ struct carried_profile {
 };
 
 struct stage_spec {
-  std::string name;                           ///< for people
-  std::uint32_t profile = 0;                  ///< index in job_spec::profiles
-  std::vector<carried_profile> carried;       ///< where several meet, all, in data order: `profile` is yet to be found
+  std::string name;                     ///< for people
+  std::uint32_t profile = 0;            ///< index in job_spec::profiles
+  std::vector<carried_profile> carried; ///< where several meet, all, in data order: `profile` is yet to be found
+  /// Where a change of profile has cut it from its one-to-one parent and the session's rules decide whether that may
+  /// be: the profiles before the cut and behind it.
+  std::vector<carried_profile> cut_from;
   std::uint32_t tasks = 0;                    ///< number of partitions, at least 1
   std::uint32_t buckets = 0;                  ///< shuffle map stage: number of reduce partitions; else 0
   std::vector<stage_dependency> dependencies; ///< in the order in which the program reads its inputs
@@ -107,6 +113,9 @@ struct stage_spec {
   /// are ignored: a gang takes the slots that are free at the same time.
   bool barrier = false;
   duration sync_timeout = never; ///< from the first task of a gang that waits until all of them do
+  /// Its tasks may make something else when they run again: what one-to-one children read is kept until they are
+  /// complete.
+  bool indeterminate = false;
 
   bool is_shuffle_map() const noexcept { return buckets > 0; }
   bool is_native() const noexcept { return program.index() == 0; }
@@ -118,7 +127,7 @@ struct job_spec {
   std::vector<resource_profile> profiles; ///< entry 0 is the default profile: an empty one stands for the cluster's own
   std::vector<stage_spec> stages;         ///< parents before children
   std::uint32_t max_task_failures = 4;    ///< `troupe.task.max-failures`: so many failures of one task fail the job
-  profile_change on_profile_change = profile_change::error; ///< where several profiles meet in a stage
+  profile_change on_profile_change = profile_change::by_matching; ///< where several profiles meet in a stage
   std::string pool;  ///< whose slots its tasks take (`troupe.scheduler.pool`); "": default
   std::string group; ///< jobs of one name can be cancelled together; "": of none
 
@@ -128,6 +137,10 @@ struct job_spec {
 /// Index of this profile in the job, which gets it where it is new. Equal ones from different builds are two, since
 /// only the session's rules say whether they are one (spec MG-2).
 std::uint32_t add_profile(job_spec& job, const resource_profile& profile);
+
+/// The profiles that meet in stages and that these rules have to merge or to refuse: one entry for each stage that
+/// carries several, and under `exact`, which cuts no stage unless it was asked to, one for each cut.
+std::vector<std::vector<carried_profile>> meetings_of(const job_spec& job, const profile_rules& rules);
 
 /// Longest time-out of a stage or a task, but for `never`.
 inline constexpr duration max_timeout = std::chrono::hours{24 * 1000};

@@ -139,6 +139,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     lease->recalled = false;
   }
   record.tasks_done += succeeded;
+  if (stage && stage->is_starved()) scarce_due_ = true; // what was kept for it is free for who feeds it
   heard_of(*lease, now);
   refill_.push_back(batch->lease);
   if (!job || job->finished()) return;
@@ -146,7 +147,8 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     out.push_back(effects::publish{
         events::tasks_succeeded{batch->stage, batch->lease, record.info.executor, succeeded, batch->partition(0)}});
   // Something changed for the stages only when this one became complete or has tasks to run again.
-  if ((!was_complete && stage->tasks.complete()) || failed > 0) settle(*job, now, out);
+  if ((!was_complete && stage->tasks.complete()) || failed > 0 || std::exchange(job->unsettled, false))
+    settle(*job, now, out);
 }
 
 /// @returns false when the attempt counts as failed after all.
@@ -189,9 +191,7 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
     where.partition = p;
     where.attempt = batch->attempt(i);
     where.stage = stage.id;
-    where.endpoint = executor.info.blocks;
-    where.endpoint.executor = executor.info.executor;
-    where.endpoint.epoch = executor.info.epoch;
+    where.endpoint = endpoint_of(executor.info);
     where.bytes = entry->bytes;
     stage.keep(std::move(where));
   } else {
@@ -206,6 +206,9 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
                                           "troupe.driver.max-result-size"),
            now, out);
   }
+  if (job.finished()) return true;
+  feed(job, stage, p, now);
+  consume_inputs(job, stage, p, now);
   return true;
 }
 
@@ -229,7 +232,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
                      std::to_string(info.executor.value) + " (" + info.host + ")";
   bool blame = status == task_status::failed || attempt >= task_set::free_attempts;
   if (status == task_status::fetch_failed &&
-      (!detail || !on_fetch_failure(job, stage, batch, *detail, where, now, out)))
+      (!detail || !on_fetch_failure(job, stage, batch, i, *detail, where, now, out)))
     blame = true;
   if (job.finished()) return;
   // A stage whose output nobody needs any more cannot fail its job.
@@ -263,9 +266,10 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
 
 /// An input of the attempt could not be had: the map output is given up, not the attempt blamed.
 /// @returns false when the attempt was never given such an input.
-bool dag_scheduler::on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch,
+bool dag_scheduler::on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch, std::uint32_t i,
                                      const task_failure& detail, const std::string& where, time_point now,
                                      effects::list& out) {
+  if (const auto known = on_missing_partition(job, stage, batch.partition(i), detail, where, now, out)) return *known;
   if (batch.stage_attempt > stage.attempt) return false;
   const bool current = batch.stage_attempt == stage.attempt;
   const auto input = std::find_if(stage.inputs.begin(), stage.inputs.end(),
@@ -362,8 +366,11 @@ void dag_scheduler::lose_output(stage_run& stage, partition_index partition, eff
     std::erase(it->second, partition);
     if (it->second.empty()) executor.kept.erase(it);
   }
+  auto& job = *find_job(stage.job);
   stage.drop_value(partition);
+  withhold_consumers(job, stage, partition);
   stage.tasks.invalidate(partition);
+  recall_inputs(job, stage, partition, out);
   if (stage.spec->barrier && stage.state == stage_state::running)
     break_gang(stage, "what the task of partition " + std::to_string(partition) + " had made was lost");
   out.push_back(effects::publish{events::map_output_lost{stage.id, partition, executor.info.executor}});

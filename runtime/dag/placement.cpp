@@ -10,8 +10,12 @@ namespace troupe {
 
 /// Under each of their demands: what is free first is taken.
 void dag_scheduler::make_ready(stage_run& stage, time_point now) {
+  if (stage.paused) return;
   for (auto& [number, lane] : stage.lanes) {
-    if (lane.pending() == 0) continue;
+    if (lane.pending() == 0) {
+      if (!stage.fed_by.empty()) unready(lane); // its last task has been withheld
+      continue;
+    }
     bool is_new = false;
     for (const auto d : lane.demands) is_new |= ready_[d].emplace(rank_of(lane), &lane).second;
     if (!is_new) continue;
@@ -57,8 +61,9 @@ std::uint32_t dag_scheduler::window_of(const stage_run& stage) const {
   const auto mean = stage.mean_nanoseconds;
   if (mean > static_cast<std::uint64_t>(options_.long_task.count())) return 1;
   const auto ahead = static_cast<std::uint64_t>(options_.queue_ahead.count()) / mean;
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(1 + ahead, std::uint64_t{options_.max_batch} * options_.window_batches));
+  const auto most =
+      std::min<std::uint64_t>(std::uint64_t{options_.max_batch} * options_.window_batches, tasks_before_pause(stage));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most, 1, 1 + ahead));
 }
 
 /// The same for a lease that may have tasks of other stages in flight: nothing is queued behind long ones, and nothing
@@ -191,6 +196,7 @@ void dag_scheduler::hand_over(lease_record& lease, task_lane& lane, task_batch&&
   batch.lease = lease.id;
   batch.arguments = stage.spec->arguments;
   batch.by_partition = true;
+  batch.inputs = partitions_for(*find_job(stage.job), stage, batch);
   if (!record.installed.has(stage.id, stage.attempt)) {
     stage_install install;
     install.stage = stage.id;
@@ -372,6 +378,7 @@ void dag_scheduler::grant_all(time_point now, effects::list& out) {
 }
 
 void dag_scheduler::schedule(time_point now, effects::list& out) {
+  pace_producers(now);
   look_for_near();
   gather(now);
   const auto refills = std::exchange(refill_, {});

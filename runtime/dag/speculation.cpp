@@ -62,7 +62,7 @@ bool dag_scheduler::may_copy(const task_lane& lane, partition_index partition, e
 /// A task of the lane whose copy may run there.
 std::optional<partition_index> dag_scheduler::copy_for(const task_lane& lane, executor_index e) const {
   for (const auto p : lane.stage->tasks.wanted_copies(lane.number))
-    if (may_copy(lane, p, e)) return p;
+    if (lane.stage->tasks.is_admitted(p) && may_copy(lane, p, e)) return p;
   return std::nullopt;
 }
 

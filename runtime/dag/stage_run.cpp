@@ -22,7 +22,8 @@ std::uint32_t most_arguments_in_batch(const stage_spec& what) {
 
 stage_run::stage_run(stage_id stage, job_id of_job, std::uint32_t position, const stage_spec& what,
                      std::vector<demand_index> of_demands)
-  : id(stage), job(of_job), index(position), spec(&what), tasks(what.tasks), placed_(what.tasks) {
+  : id(stage), job(of_job), index(position), spec(&what), tasks(what.tasks), order(position), line(position),
+    placed_(what.tasks) {
   if (what.is_shuffle_map()) bucket_sizes_of_map.resize(what.tasks);
   lanes[0].demands = std::move(of_demands);
   program = std::make_shared<const std::variant<native_program, command_program>>(what.program);

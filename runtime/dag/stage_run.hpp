@@ -114,10 +114,20 @@ public:
   std::vector<std::string> bucket_sizes_of_map; ///< by partition, encoded; of a shuffle map stage
   std::vector<shuffle_input> inputs;            ///< as of `attempt`
   std::vector<std::uint32_t> children;          ///< indices of stages that depend on this one
-  bool keeps_values = false;                    ///< its results go to the submitter
-  std::shared_ptr<const packed_column> gang;    ///< addresses of its tasks, see `stage_install`; null before they start
-  std::unique_ptr<barrier_coordinator> rounds;  ///< of the gang that runs; else null
-  std::uint32_t gang_failures = 0;              ///< attempts of the gang in a row that were its own fault
+  std::uint32_t order;                          ///< `index`, or what takes its place where stages want the same slot
+  std::uint32_t line;                           ///< the first of those that flow into each other, this one among them
+  std::vector<std::uint32_t> feeds;             ///< of `children` those whose tasks start one by one
+  std::vector<std::uint32_t> fed_by;            ///< the same from the other side
+  std::vector<bool> consumed;                   ///< outputs that were read by all and dropped; of one that feeds others
+  std::uint32_t consumed_count = 0;
+  std::uint64_t unconsumed_bytes = 0; ///< of outputs that somebody will read
+  bool paused = false;                ///< nothing more is made until some of that is read
+  /// How often in a row a task has missed what it reads one to one.
+  std::map<partition_index, std::uint32_t> missed;
+  bool keeps_values = false;                   ///< its results go to the submitter
+  std::shared_ptr<const packed_column> gang;   ///< addresses of its tasks, see `stage_install`; null before they start
+  std::unique_ptr<barrier_coordinator> rounds; ///< of the gang that runs; else null
+  std::uint32_t gang_failures = 0;             ///< attempts of the gang in a row that were its own fault
 
   /// How long attempts ran that succeeded. Null: nobody asks.
   std::unique_ptr<duration_histogram> durations;
@@ -144,6 +154,12 @@ public:
   const std::vector<demand_index>& demands() const noexcept { return lanes.begin()->second.demands; }
   /// The one of its profile itself.
   demand_index demand() const noexcept { return demands().front(); }
+
+  /// It has nothing to do before somebody feeds it.
+  bool is_starved() const noexcept { return !fed_by.empty() && tasks.pending() + tasks.running() == 0; }
+  bool is_fed_by(std::uint32_t parent) const noexcept { return std::ranges::find(fed_by, parent) != fed_by.end(); }
+  /// The task's output was there and is no longer.
+  bool has_consumed(partition_index partition) const noexcept { return !consumed.empty() && consumed[partition]; }
 
   /// An outcome of it will be looked at soon.
   void prefetch(partition_index partition) const noexcept {
@@ -231,6 +247,7 @@ struct job_run {
   error failure;
   std::vector<stage_run> stages;
   touched_executors touched;            ///< that know a stage of it
+  bool unsettled = false;               ///< a stage of it may start that could not before
   std::set<shape_id> unanswered;        ///< whether these can be had is being asked; nothing starts before
   std::uint32_t failed_slot_checks = 0; ///< of its gangs, before it starts
   time_point next_slot_check{};

@@ -7,17 +7,6 @@
 
 namespace troupe {
 
-namespace {
-
-block_endpoint endpoint_of(const executor_info& info) {
-  auto endpoint = info.blocks;
-  endpoint.executor = info.executor;
-  endpoint.epoch = info.epoch;
-  return endpoint;
-}
-
-} // namespace
-
 /// Of the executor's machine; one that names none is there for all executors of its session.
 executor_index dag_scheduler::service_for(const executor_info& info) const {
   for (const auto id : services_) {

@@ -94,7 +94,10 @@ std::string dag_scheduler::waiting_for(const job_run& job) const {
         if (const auto text = gang_waits_for(stage.lanes.begin()->second); !text.empty())
           return "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): " + text;
   for (const auto& stage : job.stages)
-    if (stage.state == stage_state::running && stage.tasks.pending() > 0) return waiting_for(stage);
+    if (stage.state == stage_state::running && stage.tasks.pending() > 0)
+      return stage.paused
+                 ? "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): " + pipe_reason(job, stage)
+                 : waiting_for(stage);
   for (const auto& stage : job.stages)
     if (held_back_.contains(stage.id))
       return "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
@@ -209,8 +212,8 @@ bool dag_scheduler::is_idle() const {
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
          unsatisfied_.empty() && unschedulable_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() &&
-         suspects_.empty() && queued_.empty() && gangs_.empty() && !gathering_ && broken_.empty() && meeting_.empty() &&
-         pool_.lease_count() == 0;
+         suspects_.empty() && ahead_.empty() && queued_.empty() && gangs_.empty() && !gathering_ && broken_.empty() &&
+         meeting_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -227,6 +230,7 @@ std::optional<std::string> dag_scheduler::fault() const {
     if (stages.empty()) return "a demand is ready without a stage";
     for (const auto& [r, lane] : stages) {
       if (lane->stage->state != stage_state::running) return "a stage that does not run is ready";
+      if (lane->stage->paused) return "a stage that is paused is ready";
       if (lane->pending() == 0) return "a lane without pending tasks is ready";
       if (lane->preference_of(d) == lane->demands.size()) return "a lane is ready under another demand";
     }
@@ -254,7 +258,7 @@ std::optional<std::string> dag_scheduler::fault() const {
     std::uint32_t pending = 0;
     for (const auto& [number, lane] : stage.lanes) {
       pending += stage.tasks.pending(number);
-      if (stage.state != stage_state::running || lane.pending() == 0) continue;
+      if (stage.state != stage_state::running || stage.paused || lane.pending() == 0) continue;
       for (const auto wanted : lane.demands) {
         const auto d = ready_.find(wanted);
         if (d == ready_.end() || !d->second.contains(rank_of(lane))) return "a running stage is not ready";
@@ -304,7 +308,9 @@ std::optional<std::string> dag_scheduler::fault_of_tasks() const {
     const auto& stage = *known(id);
     if (auto f = stage.tasks.fault()) return f;
     if (stage.tasks.running() + stage.tasks.copies() != running[id]) return "a running task belongs to no lease";
-    if (stage.spec->is_shuffle_map() && stage.tasks.done() != kept[id]) return "a map output is kept nowhere";
+    if (stage.spec->is_shuffle_map() && stage.tasks.done() != kept[id] + stage.consumed_count)
+      return "a map output is kept nowhere";
+    if (auto f = fault_of_pipe(jobs_.at(where.first), stage)) return f;
   }
   return std::nullopt;
 }

@@ -32,6 +32,7 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   for (const auto& t : orders->takeovers)
     if (info_.shuffle_service) out.push_back(effects::take_over_blocks{t});
   for (const auto id : orders->withdrawn) out.push_back(effects::drop_broadcast{id});
+  for (const auto& block : orders->consumed) out.push_back(effects::drop_output{block});
   if (orders->stop) out.push_back(effects::stop_executor{});
 }
 

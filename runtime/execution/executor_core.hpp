@@ -72,6 +72,11 @@ struct drop_broadcast {
   broadcast_id broadcast;
   bool operator==(const drop_broadcast&) const = default;
 };
+/// An output will be read by nobody any more.
+struct drop_output {
+  held_block block;
+  bool operator==(const drop_output&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -79,9 +84,9 @@ struct send_refusal {
 struct stop_executor {
   bool operator==(const stop_executor&) const = default;
 };
-using any_execution =
-    std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt, recall_lease,
-                 forget_executor, release_barrier, take_over_blocks, drop_broadcast, send_refusal, stop_executor>;
+using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
+                                   recall_lease, forget_executor, release_barrier, take_over_blocks, drop_broadcast,
+                                   drop_output, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

@@ -287,7 +287,7 @@ attempt_end lease_thread::run_task(const stage_version& version, task_context& c
     argument = (*batch.arguments)[entry];
   }
   if (version.command) return run_command(version, batch, i, argument);
-  context.begin(batch.partition(i), batch.attempt(i));
+  context.begin(batch.partition(i), batch.attempt(i), &batch, i);
   return run_native_task(*version.plan, context, argument, common_.results);
 }
 

@@ -31,13 +31,16 @@ task_context::~task_context() {
   if (current_context == this) current_context = outer_;
 }
 
-void task_context::begin(partition_index of_partition, attempt_number of_attempt) {
+void task_context::begin(partition_index of_partition, attempt_number of_attempt, const task_batch* batch,
+                         std::uint32_t position) {
   if (current_context != this) {
     outer_ = current_context;
     current_context = this;
   }
   partition = of_partition;
   attempt = of_attempt;
+  batch_ = batch;
+  position_ = position;
   round_ = 0;
   map_output_.reset();
 }
@@ -72,6 +75,22 @@ void task_context::read_shuffle(std::size_t index, const std::function<void(std:
                            " shuffle inputs; input " + std::to_string(index) + " was asked for");
   if (!env_.shuffles) throw std::logic_error("this executor reads no shuffle inputs");
   env_.shuffles->read(inputs[index], partition, each);
+}
+
+void task_context::read_partition(std::size_t index, const std::function<void(std::string_view)>& each) {
+  const auto count = batch_ ? batch_->inputs.size() : 0;
+  if (index >= count)
+    throw std::logic_error("stage '" + env_.stage->name + "' reads " + std::to_string(count) +
+                           " stages task by task; input " + std::to_string(index) + " was asked for");
+  if (!env_.shuffles) throw std::logic_error("this executor reads no inputs");
+  const auto& input = batch_->inputs[index];
+  // The batch came from outside.
+  if (position_ >= input.endpoint_of_task.size() || position_ >= input.attempt_of_task.size() ||
+      input.endpoint_of_task[position_] >= input.endpoints.size())
+    throw std::runtime_error("the batch does not say where the input of partition " + std::to_string(partition) +
+                             " lies");
+  env_.shuffles->read_partition(input.endpoints[input.endpoint_of_task[position_]], input.stage, partition,
+                                input.attempt_of_task[position_], each);
 }
 
 std::shared_ptr<const void> task_context::broadcast(const broadcast_reference& which, std::type_index type,

@@ -42,7 +42,8 @@ struct task_resources {
   std::uint64_t memory() const noexcept;
 };
 
-/// An input block could not be had. Thrown by `task_context::read_shuffle`; ends the attempt without blame.
+/// An input block could not be had. Thrown by `task_context::read_shuffle` and `read_partition`; ends the attempt
+/// without blame.
 class fetch_failure : public std::runtime_error {
 public:
   fetch_failure(const std::string& what, stage_id of_shuffle, partition_index of_partition, attempt_number of_attempt,
@@ -62,6 +63,9 @@ public:
   /// Calls `each` with the pages of `bucket` of every map output, in map partition order. Throws fetch_failure.
   virtual void read(const shuffle_input& input, std::uint32_t bucket,
                     const std::function<void(std::string_view)>& each) = 0;
+  /// Calls `each` with the pages of the one bucket of a task's output. Throws fetch_failure.
+  virtual void read_partition(const block_endpoint& from, stage_id stage, partition_index partition,
+                              attempt_number attempt, const std::function<void(std::string_view)>& each) = 0;
   /// Reads nothing more from an executor that is gone: whoever waits for it need not wait on. Any thread.
   virtual void forget(executor_id executor) = 0;
 };
@@ -97,6 +101,9 @@ public:
   /// Reads this task's bucket of input `index` (see stage_spec::dependencies, shuffle ones only), page by page in map
   /// partition order. What `each` is given is valid during the call.
   void read_shuffle(std::size_t index, const std::function<void(std::string_view)>& each);
+  /// Reads page by page what the task of the same partition has made in the stage that input `index` comes from (see
+  /// stage_spec::dependencies, one-to-one ones whose parent writes a bucket only).
+  void read_partition(std::size_t index, const std::function<void(std::string_view)>& each);
   /// A broadcast's value (see broadcast_source::get).
   std::shared_ptr<const void> broadcast(const broadcast_reference& which, std::type_index type,
                                         const broadcast_source::decoder& decode) const;
@@ -148,7 +155,9 @@ public:
   task_context& operator=(const task_context&) = delete;
 
   /// Makes this the current context of the calling thread for the next attempt, without anything of the one before.
-  void begin(partition_index partition, attempt_number attempt);
+  /// @param batch of which it is task `position`, with its inputs; null: it has none
+  void begin(partition_index partition, attempt_number attempt, const task_batch* batch = nullptr,
+             std::uint32_t position = 0);
   bool has_map_output() const noexcept { return map_output_.has_value(); }
   block_content take_map_output();
 
@@ -158,7 +167,9 @@ private:
   gang_gate::texts synchronize(std::string_view call, sync_kind kind, std::string_view text);
 
   environment env_;
-  std::uint32_t round_ = 0; ///< so often has the attempt waited for its gang
+  const task_batch* batch_ = nullptr;
+  std::uint32_t position_ = 0; ///< in the batch
+  std::uint32_t round_ = 0;    ///< so often has the attempt waited for its gang
   std::optional<bucket_writer> map_output_;
   task_context* outer_ = nullptr; ///< current before this one
 };

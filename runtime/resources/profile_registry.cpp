@@ -127,7 +127,7 @@ result<profile_registration> profile_registry::profile_of_stage(const std::vecto
   if (different.size() == 1) return different.front().profile;
   const bool choices =
       std::any_of(different.begin(), different.end(), [](const auto& d) { return !d.profile.alternatives.empty(); });
-  if (rule == profile_change::error || choices) return conflict(different[0], different[1], choices);
+  if (rule != profile_change::merge || choices) return conflict(different[0], different[1], choices);
   return merge(different);
 }
 
@@ -171,9 +171,10 @@ error profile_registry::conflict(const profile_use& a, const profile_use& b, boo
                     what + one(a) + ", and " + one(b) +
                         ", which is computed in the same tasks. Give both one profile, or put a shuffle such as "
                         "group_by_key between them" +
+                        ", or set troupe.scheduler.profile-change = cut to run it in parts, one behind the other" +
                         (choices ? "; profiles with alternatives are not merged."
-                                 : ", or set troupe.scheduler.profile-change = merge to run the stage with the larger "
-                                   "amount of each."));
+                                 : ", or troupe.scheduler.profile-change = merge to run it with the larger amount of "
+                                   "each."));
 }
 
 result<profile_id> profile_registry::add(const resource_profile& written, resource_profile content) {

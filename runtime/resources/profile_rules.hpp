@@ -20,8 +20,10 @@ enum class master_kind : std::uint8_t { local, local_cluster, node_agents, yarn,
 
 /// What happens where the datasets of one stage carry different profiles (`troupe.scheduler.profile-change`).
 enum class profile_change : std::uint8_t {
-  error = 0, ///< the job is refused
-  merge = 1, ///< the stage gets the larger amount of each
+  error = 0,       ///< the job is refused
+  merge = 1,       ///< the stage gets the larger amount of each
+  cut = 2,         ///< the stage is cut there, and its parts are a pipeline
+  by_matching = 3, ///< under `compatible` cut, under `exact` error
 };
 
 /// What the rules depend on, fixed for a session.

@@ -81,6 +81,16 @@ struct stage_install {
   }
 };
 
+/// Where the partitions lie that the tasks of a batch read one to one from a parent stage.
+struct partition_inputs {
+  stage_id stage; ///< that made them
+  std::vector<block_endpoint> endpoints;
+  std::vector<std::uint32_t> endpoint_of_task; ///< by position in the batch, an index in `endpoints`
+  std::vector<attempt_number> attempt_of_task; ///< by position in the batch, the accepted attempt
+
+  bool operator==(const partition_inputs&) const = default;
+};
+
 /// Tasks of one stage for one lease, as packed columns.
 struct task_batch {
   stage_id stage;
@@ -93,6 +103,7 @@ struct task_batch {
   std::shared_ptr<const packed_column> arguments; ///< null: none
   std::uint32_t argument_offset = 0; ///< entry of the batch's first task, or of partition 0 where by_partition is set
   bool by_partition = false;         ///< entry = partition - argument_offset (in-process: the stage's own column)
+  std::vector<partition_inputs> inputs; ///< one per one-to-one dependency whose records executors keep, in order
 
   partition_index partition(std::uint32_t i) const noexcept { return partitions.empty() ? first + i : partitions[i]; }
   attempt_number attempt(std::uint32_t i) const noexcept { return attempts.empty() ? 0 : attempts[i]; }
@@ -164,13 +175,14 @@ struct executor_orders {
   std::vector<barrier_release> barriers;
   std::vector<block_takeover> takeovers; ///< for who keeps blocks of others
   std::vector<broadcast_id> withdrawn;   ///< broadcasts to drop
+  std::vector<held_block> consumed;      ///< outputs that nobody will read any more
   bool stop = false;                     ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
            grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() &&
-           withdrawn.empty() && !stop;
+           withdrawn.empty() && consumed.empty() && !stop;
   }
 };
 

@@ -179,6 +179,9 @@ struct executor_info {
   bool operator==(const executor_info&) const = default;
 };
 
+/// Where this incarnation of an executor serves its blocks.
+block_endpoint endpoint_of(const executor_info& info);
+
 /// An attempt that an executor already runs when it says hello to a restarted driver.
 struct running_attempt {
   stage_id stage;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <troupe/runtime/scheduling/state_machine.hpp>
 
@@ -174,7 +175,7 @@ void task_set::locate(std::unique_ptr<located_tasks> located) {
 std::optional<partition_index> task_set::find_near(executor_id executor, const std::string& host,
                                                    locality_level level) {
   return located_->find(executor, host, level, [this](partition_index p) {
-    return records_[p].state == status::pending && records_[p].lane == 0;
+    return records_[p].state == status::pending && records_[p].lane == 0 && records_[p].admitted;
   });
 }
 
@@ -204,7 +205,41 @@ std::uint32_t task_set::take_near(executor_id executor, const std::string& host,
   return n;
 }
 
+void task_set::gate() {
+  if (next_fresh_ > 0 && !located_) throw std::logic_error{"tasks are gated before the first is handed out"};
+  for (auto& r : records_) r.admitted = false;
+  next_fresh_ = size();
+  located_waiting_ = waiting_again_ = 0;
+}
+
+void task_set::admit(partition_index partition) {
+  auto& r = records_[partition];
+  if (std::exchange(r.admitted, true) || r.state != status::pending) return;
+  wait_again(partition);
+}
+
+void task_set::withhold(partition_index partition) {
+  auto& r = records_[partition];
+  if (!r.admitted) return;
+  if (r.state == status::pending) {
+    if (partition >= next_fresh_) throw std::logic_error{"only gated tasks can be withheld"};
+    wait_no_more(partition);
+  }
+  r.admitted = false;
+}
+
+/// @pre it waits, and not for its first attempt unless tasks are gated
+void task_set::wait_no_more(partition_index partition) {
+  const auto lane = records_[partition].lane;
+  if (lane == 0 && located_)
+    --located_waiting_;
+  else
+    requeued_[lane].erase(partition);
+  --waiting_again_;
+}
+
 void task_set::wait_again(partition_index partition) {
+  if (!records_[partition].admitted) return;
   const auto lane = records_[partition].lane;
   if (lane == 0 && located_) {
     located_->push(partition);
@@ -220,16 +255,12 @@ void task_set::wait_again(partition_index partition) {
 void task_set::move_to(lane_number lane, partition_index partition) {
   auto& r = records_[partition];
   if (r.lane == lane) return;
-  const bool waits = r.state == status::pending;
+  const bool waits = r.state == status::pending && r.admitted;
   const bool wants_copy = wanted_copies(r.lane).contains(partition);
   drop_wanted(partition);
   if (waits) {
     if (partition >= next_fresh_) throw std::logic_error{"a task changes its lane only after its first attempt"};
-    if (r.lane == 0 && located_)
-      --located_waiting_;
-    else
-      requeued_[r.lane].erase(partition);
-    --waiting_again_;
+    wait_no_more(partition);
   }
   r.lane = lane;
   if (waits) wait_again(partition);
@@ -250,7 +281,7 @@ std::optional<std::string> task_set::fault() const {
   if (located_) {
     std::uint32_t near = 0;
     for (partition_index p = 0; p < records_.size(); ++p)
-      if (records_[p].state == status::pending && records_[p].lane == 0) {
+      if (records_[p].state == status::pending && records_[p].lane == 0 && records_[p].admitted) {
         ++waits[p];
         ++near;
       }
@@ -262,7 +293,7 @@ std::optional<std::string> task_set::fault() const {
   for (partition_index p = 0; p < records_.size(); ++p) {
     at_work += records_[p].state == status::running;
     ended += records_[p].state == status::done;
-    if (waits[p] != (records_[p].state == status::pending ? 1u : 0u))
+    if (waits[p] != (records_[p].state == status::pending && records_[p].admitted ? 1u : 0u))
       return "partition " + std::to_string(p) + " waits " + std::to_string(waits[p]) + " times";
   }
   std::uint32_t copies = 0;

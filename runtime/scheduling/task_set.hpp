@@ -42,6 +42,7 @@ public:
   explicit task_set(std::uint32_t tasks);
 
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
+  /// Tasks that could run.
   std::uint32_t pending() const noexcept {
     return static_cast<std::uint32_t>(records_.size()) - next_fresh_ + waiting_again_;
   }
@@ -58,6 +59,14 @@ public:
   /// `batch`. Tasks that were tried before come first. @returns how many; 0 leaves the batch as it is.
   /// None of lane 0 where tasks have locations.
   std::uint32_t take(lane_number lane, std::uint32_t most, executor_index executor, task_batch& batch);
+
+  /// From now on a task waits only while it is admitted, and at first none is. @pre none was handed out
+  void gate();
+  /// What the task reads is there.
+  void admit(partition_index partition);
+  /// It is there no longer: unless it runs already, the task does not start.
+  void withhold(partition_index partition);
+  bool is_admitted(partition_index partition) const noexcept { return records_[partition].admitted; }
 
   /// Its tasks, those of lane 0, wait by where they would rather run from now on. @pre none was handed out
   void locate(std::unique_ptr<located_tasks> located);
@@ -136,6 +145,7 @@ private:
     status state = status::pending;
     lane_number lane = 0;
     bool has_copy = false; ///< `copies_` says more
+    bool admitted = true;
   };
   struct copy {
     place where;
@@ -159,6 +169,7 @@ private:
 
   std::optional<place> succeed_beside_copy(partition_index partition, attempt_number attempt) noexcept;
   void wait_again(partition_index partition);
+  void wait_no_more(partition_index partition);
   bool is_copy(partition_index partition, place where) const noexcept;
   std::optional<partition_index> find_near(executor_id executor, const std::string& host, locality_level level);
   void drop_wanted(partition_index partition);

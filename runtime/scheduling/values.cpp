@@ -121,4 +121,11 @@ std::string_view to_string(hindrance h) noexcept {
   return "unknown";
 }
 
+block_endpoint endpoint_of(const executor_info& info) {
+  auto endpoint = info.blocks;
+  endpoint.executor = info.executor;
+  endpoint.epoch = info.epoch;
+  return endpoint;
+}
+
 } // namespace troupe

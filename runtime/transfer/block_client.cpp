@@ -64,6 +64,11 @@ result<std::string> block_client::fetch_value(const block_endpoint& endpoint, co
   return value;
 }
 
+/// What the reader itself lacks is no fault of what it reads.
+static void spare_what_is_read(const error& why) {
+  if (why.code == ec::overloaded) throw std::runtime_error(why.message);
+}
+
 void block_client::read(const shuffle_input& input, std::uint32_t bucket,
                         const std::function<void(std::string_view)>& each) {
   if (input.endpoint_of_map.size() != input.attempt_of_map.size())
@@ -82,11 +87,18 @@ void block_client::read(const shuffle_input& input, std::uint32_t bucket,
   block_reading reading{impl_->environment(input.endpoints), blocks};
   const auto read = reading.run(each);
   if (read) return;
-  // What the reader itself lacks is no fault of what it reads.
-  if (read.error().code == ec::overloaded) throw std::runtime_error(read.error().message);
+  spare_what_is_read(read.error());
   const auto& lost = blocks[reading.failed_at()];
   throw fetch_failure(read.error().message, input.shuffle, lost.key.partition, lost.key.attempt,
                       input.endpoints[lost.endpoint].executor);
+}
+
+void block_client::read_partition(const block_endpoint& from, stage_id stage, partition_index partition,
+                                  attempt_number attempt, const std::function<void(std::string_view)>& each) {
+  const auto read = fetch(from, output_key(stage, partition, attempt), 0, each);
+  if (read) return;
+  spare_what_is_read(read.error());
+  throw fetch_failure(read.error().message, stage, partition, attempt, from.executor);
 }
 
 } // namespace troupe

@@ -170,7 +170,7 @@ protected:
     config.info.build_id = "build";
     config.cluster_id = cluster_name;
     config.secret = std::make_shared<const session_secret>(own);
-    config.blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
+    config.blocks = blocks;
     config.runner.attempts_directory = files.path();
     config.runner.broadcasts = &broadcasts;
     config.runner.shuffles = &shuffles;
@@ -266,6 +266,8 @@ protected:
   /// Has no inputs, and counts what it is told to forget.
   struct no_shuffles : shuffle_source {
     void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
+    void read_partition(const block_endpoint&, stage_id, partition_index, attempt_number,
+                        const std::function<void(std::string_view)>&) override {}
     void forget(executor_id executor) override { forgotten = executor.value; }
     std::atomic<std::uint64_t> forgotten = 0;
   };
@@ -279,6 +281,7 @@ protected:
     std::atomic<std::uint64_t> dropped = 0;
   };
   no_broadcasts broadcasts;
+  std::shared_ptr<block_store> blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
   std::atomic<bool> beating = true;
   std::thread pulse;
   std::mutex mutex;
@@ -312,6 +315,17 @@ TEST_F(executor, drops_broadcasts_that_are_needed_no_longer) {
   orders.withdrawn = {{7, 3}};
   order(orders);
   EXPECT_TRUE(testing::wait_until([&] { return broadcasts.dropped == 3; }));
+}
+
+TEST_F(executor, drops_what_was_read) {
+  for (const attempt_number attempt : {0u, 1u})
+    ASSERT_TRUE(blocks->put(output_key({1}, 0, attempt), block_content::of("a text", {})));
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 1);
+  orders.consumed = {{stage_id{1}, 0, 1, 0}};
+  order(orders);
+  EXPECT_TRUE(testing::wait_until([&] { return !blocks->get(output_key({1}, 0, 1), 0); }));
+  EXPECT_TRUE(blocks->get(output_key({1}, 0, 0), 0)) << "of another attempt";
 }
 
 TEST_F(executor, ignores_repeated_orders_and_those_of_another_incarnation) {

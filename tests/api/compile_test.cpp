@@ -131,6 +131,112 @@ TEST_F(compiled_jobs, profiles_that_meet_in_one_stage_travel_with_the_datasets_t
   EXPECT_EQ(last().stages[0].carried.size(), 2u) << "equal ones of two builds: the session's rules say what they are";
 }
 
+TEST_F(compiled_jobs, a_change_of_profile_cuts_a_stage_into_a_pipeline) {
+  troupe::session cutting{runner_, options(troupe::profile_change::cut)};
+  const auto words = cutting.range(0, 100, 5).map([](std::int64_t n) { return std::to_string(n); });
+  const auto sizes = words.with_resources(cpus(2))
+                         .named("words")
+                         .map([](const std::string& word) { return word.size(); })
+                         .with_resources(cpus(3))
+                         .map([](std::size_t n) { return n + 1; });
+  std::size_t total = 0;
+  for (const auto n : sizes.collect()) total += n;
+  EXPECT_EQ(total, 10 + 90 * 2 + 100u) << "records pass from one to the other";
+  ASSERT_EQ(last().stages.size(), 2u);
+  const auto& made = last().stages[0];
+  const auto& used = last().stages[1];
+  EXPECT_EQ(made.name, "words");
+  EXPECT_EQ(made.buckets, 1u);
+  EXPECT_FALSE(made.keep_results);
+  EXPECT_EQ(operations_of(0), 3u) << "range, map, and the hand-over";
+  EXPECT_EQ(profile_of(0), cpus(2)) << "a mark covers what is before it";
+  EXPECT_EQ(used.name, "map, map, collect");
+  EXPECT_EQ(used.tasks, 5u);
+  EXPECT_EQ(operations_of(1), 4u) << "the hand-over, two maps and collect";
+  EXPECT_EQ(profile_of(1), cpus(3)) << "up to the mark before it, and the last one covers what is behind it";
+  ASSERT_EQ(used.dependencies.size(), 1u);
+  EXPECT_EQ(used.dependencies[0], (troupe::stage_dependency{0, troupe::dependency_kind::one_to_one}));
+  EXPECT_TRUE(made.carried.empty() && used.carried.empty() && used.cut_from.empty());
+  EXPECT_EQ(last().on_profile_change, troupe::profile_change::cut);
+}
+
+TEST_F(compiled_jobs, one_mark_or_equal_ones_cut_nothing) {
+  troupe::session cutting{runner_, options(troupe::profile_change::cut)};
+  const auto numbers = cutting.range(0, 10);
+  const auto is_any = [](std::int64_t) { return true; };
+  numbers.filter(is_any).with_resources(cpus(2)).filter(is_any).count();
+  EXPECT_EQ(last().stages.size(), 1u);
+  EXPECT_EQ(profile_of(0), cpus(2)) << "all of the stage, as Spark has it";
+  numbers.with_resources(cpus(2)).filter(is_any).with_resources(cpus(2)).count();
+  EXPECT_EQ(last().stages.size(), 1u) << "equal content, of whatever build";
+  numbers.with_resources(cpus(2)).with_resources(cpus(3)).count();
+  EXPECT_EQ(last().stages.size(), 1u) << "of two calls on one dataset the last one counts";
+  numbers.with_resources(cpus(2))
+      .filter(is_any)
+      .with_resources(cpus(2))
+      .filter(is_any)
+      .with_resources(cpus(3))
+      .filter(is_any)
+      .with_resources(cpus(2))
+      .count();
+  ASSERT_EQ(last().stages.size(), 3u);
+  EXPECT_EQ(profile_of(0), cpus(2));
+  EXPECT_EQ(profile_of(1), cpus(3));
+  EXPECT_EQ(profile_of(2), cpus(2));
+}
+
+TEST_F(compiled_jobs, cuts_before_a_shuffle_and_behind_one_leave_its_edges_where_they_are) {
+  troupe::session cutting{runner_, options(troupe::profile_change::cut)};
+  const auto sums = cutting.range(0, 100, 5)
+                        .map([](std::int64_t n) {
+                          return std::pair{n % 10, n};
+                        })
+                        .with_resources(cpus(2))
+                        .filter([](const auto&) { return true; })
+                        .with_resources(cpus(3))
+                        .reduce_by_key(std::plus<>{}, 3)
+                        .with_resources(cpus(4))
+                        .indeterminate()
+                        .map([](const auto& p) { return p.second; })
+                        .with_resources(cpus(1));
+  std::int64_t total = 0;
+  for (const auto n : sums.collect()) total += n;
+  EXPECT_EQ(total, 4950);
+  ASSERT_EQ(last().stages.size(), 4u);
+  EXPECT_EQ(last().stages[1].dependencies[0].kind, troupe::dependency_kind::one_to_one);
+  EXPECT_EQ(last().stages[1].buckets, 3u) << "it writes the shuffle";
+  EXPECT_EQ(last().stages[2].dependencies[0], (troupe::stage_dependency{1, troupe::dependency_kind::shuffle}));
+  EXPECT_EQ(last().stages[3].dependencies[0], (troupe::stage_dependency{2, troupe::dependency_kind::one_to_one}));
+  EXPECT_TRUE(last().stages[2].indeterminate);
+  EXPECT_FALSE(last().stages[3].indeterminate);
+}
+
+TEST_F(compiled_jobs, a_barrier_concerns_its_part_of_a_stage_that_is_cut) {
+  troupe::session cutting{runner_, options(troupe::profile_change::cut)};
+  const auto is_any = [](std::int64_t) { return true; };
+  cutting.range(0, 10).with_resources(cpus(2)).filter(is_any).with_resources(cpus(3)).barrier().count();
+  ASSERT_EQ(last().stages.size(), 2u);
+  EXPECT_FALSE(last().stages[0].barrier);
+  EXPECT_TRUE(last().stages[1].barrier);
+}
+
+TEST_F(compiled_jobs, where_the_rules_decide_a_cut_says_what_it_has_cut) {
+  troupe::session session{runner_, options(troupe::profile_change::by_matching)};
+  session.range(0, 10)
+      .with_resources(cpus(2))
+      .named("numbers")
+      .filter([](std::int64_t) { return true; })
+      .with_resources(cpus(3))
+      .count();
+  ASSERT_EQ(last().stages.size(), 2u);
+  const auto& cut = last().stages[1].cut_from;
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_EQ(last().profiles[cut[0].profile], cpus(2));
+  EXPECT_EQ(cut[0].dataset, "numbers");
+  EXPECT_EQ(last().profiles[cut[1].profile], cpus(3));
+  EXPECT_EQ(cut[1].dataset, "filter");
+}
+
 TEST_F(compiled_jobs, a_barrier_makes_a_gang_of_its_stage_and_of_no_other) {
   auto waiting = options();
   waiting.jobs.sync_timeout = std::chrono::seconds{30};

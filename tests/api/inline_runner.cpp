@@ -21,17 +21,25 @@ public:
   explicit local_shuffles(const map_outputs& outputs) : outputs_(outputs) {}
   void read(const shuffle_input& input, std::uint32_t bucket,
             const std::function<void(std::string_view)>& each) override {
-    for (const auto& output : outputs_.at(input.shuffle))
-      for (const auto& page : output.pages.at(bucket)) {
-        page_reader reader{page};
-        const auto content = reader.next();
-        if (!content) throw std::runtime_error(content.error().message);
-        each(*content);
-      }
+    for (const auto& output : outputs_.at(input.shuffle)) read_pages(output.pages.at(bucket), each);
+  }
+  void read_partition(const block_endpoint&, stage_id stage, partition_index partition, attempt_number,
+                      const std::function<void(std::string_view)>& each) override {
+    read_pages(outputs_.at(stage).at(partition).pages.at(0), each);
   }
   void forget(executor_id) override {}
 
 private:
+  template <class Pages>
+  static void read_pages(const Pages& pages, const std::function<void(std::string_view)>& each) {
+    for (const auto& page : pages) {
+      page_reader reader{page};
+      const auto content = reader.next();
+      if (!content) throw std::runtime_error(content.error().message);
+      each(*content);
+    }
+  }
+
   const map_outputs& outputs_;
 };
 
@@ -118,7 +126,11 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
     if (!plan) return fail(plan.error());
     for (partition_index p = 0; p < spec.tasks; ++p) {
       task_context context{environment};
-      context.begin(p, 0);
+      task_batch batch;
+      for (const auto& dependency : spec.dependencies)
+        if (dependency.kind == dependency_kind::one_to_one && job.stages[dependency.stage].is_shuffle_map())
+          batch.inputs.push_back({stage_id{first_stage + dependency.stage}, {{}}, {0}, {0}});
+      context.begin(p, 0, &batch, 0);
       std::string value;
       try {
         value = plan->run(context, spec.arguments ? (*spec.arguments)[p] : std::string_view{});

@@ -49,7 +49,7 @@ TEST(settings, have_documented_defaults) {
   EXPECT_EQ(s.get(keys::driver_bind_address), "127.0.0.1");
   EXPECT_FALSE(s.get(keys::security_insecure));
   EXPECT_TRUE(s.get(keys::dynamic_allocation_enabled));
-  EXPECT_EQ(s.get(keys::scheduler_profile_change), "error");
+  EXPECT_EQ(s.get(keys::scheduler_profile_change), "auto");
   EXPECT_THAT(s.get(keys::log_level_of), IsEmpty());
   EXPECT_EQ(to_string(s.origin_of("troupe.task.cpus")), "default");
 }
@@ -90,8 +90,8 @@ TEST(settings, unknown_keys_name_place_and_nearest_key) {
 TEST(settings, bad_values_name_place_key_value_and_what_is_allowed) {
   EXPECT_EQ(fault("troupe:\n  executor:\n    cores: 010\n"),
             "x.yaml:3: troupe.executor.cores = 010: must be a whole number from 1 to 9000000, without leading zeros");
-  EXPECT_EQ(fault("troupe.scheduler.profile-change: cut\n"),
-            "x.yaml:1: troupe.scheduler.profile-change = cut: must be one of error, merge");
+  EXPECT_EQ(fault("troupe.scheduler.profile-change: slice\n"),
+            "x.yaml:1: troupe.scheduler.profile-change = slice: must be one of auto, cut, error, merge");
   EXPECT_EQ(message_of(with_arguments({"troupe.executor.heartbeat-interval=5"})),
             "--conf: troupe.executor.heartbeat-interval = 5: must be a time such as 500ms, 10s or 5min, from 10ms to "
             "1000d");

@@ -136,6 +136,37 @@ std::string met_by_merge(const std::string& text, const profile_rules& rules) {
   return met(text, profile_change::merge, rules);
 }
 
+/// The profiles of a job's stages where nothing is said about changes, or why it is refused.
+std::string met_by_default(const std::string& text, const profile_rules& rules) {
+  drafting_table t{profile_change::by_matching};
+  auto data = t.pairs();
+  for (const auto& profile : parts_of(text, '|')) {
+    auto next = data.filter(keep_all);
+    data = profile == "-" ? next : next.with_resources(profile_of(profile)).named("dataset with " + profile);
+  }
+  data.count();
+  auto registry = registry_with("cores 4; cpus 1", rules);
+  for (const auto& meeting : meetings_of(t.job(), rules)) {
+    std::vector<profile_use> uses;
+    for (const auto& carried : meeting)
+      uses.push_back({*registry.register_profile(t.job().profiles[carried.profile], "client"), carried.dataset});
+    if (const auto done = registry.profile_of_stage(uses, t.job().on_profile_change); !done)
+      return refused(done.error());
+  }
+  return t.stages();
+}
+
+const table changes_rows{
+    "changes",
+    met_by_default,
+    {
+        {"AT-3", "- | ; cpus 2 | -", same("cpus 2")},
+        {"AT-5", "; cpus 2 | ; cpus 3", differs("refused: Multiple ResourceProfiles…", "cpus 2 | cpus 3")},
+        {"AT-5", "- | ; cpus 2 | - | ; cpus 3 | -", differs("refused: …", "cpus 2 | cpus 3")},
+        {"MG-2", "; cpus 2 | ; cpus 2", differs("refused: Multiple ResourceProfiles…", "cpus 2")},
+        {"MG-3", "; cpus 2 | ; cpus 3", differs("refused: …troupe.scheduler.profile-change = cut…", "cpus 2 | cpus 3")},
+    }};
+
 const table conflicts_rows{
     "conflicts",
     met_by_error,

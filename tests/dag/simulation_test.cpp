@@ -49,14 +49,16 @@ TEST(simulation, promises_hold_for_every_seed) {
   ASSERT_EQ(failing, 0u) << shrink(failing).text(failing);
   std::cout << seeds << " seeds, " << all.events << " events; jobs: " << all.succeeded << " succeeded, " << all.failed
             << " failed, " << all.cancelled << " cancelled; " << all.excluded << " exclusions; " << all.stale
-            << " messages came late or twice; " << all.recalls << " queues were taken back; " << all.restarted
-            << " gangs ran again; " << all.given_up << " executors were given up since messages got lost\n";
+            << " messages came late or twice; " << all.recalls << " queues were taken back; " << all.consumed
+            << " partitions were handed on; " << all.restarted << " gangs ran again; " << all.given_up
+            << " executors were given up since messages got lost\n";
   // A simulation in which nothing succeeds or nothing goes wrong proves little.
   EXPECT_GT(all.succeeded, seeds);
   EXPECT_GT(all.failed, seeds / 50);
   EXPECT_GT(all.cancelled, seeds / 50);
   EXPECT_GT(all.stale, seeds);
   EXPECT_GT(all.recalls, seeds / 10);
+  EXPECT_GT(all.consumed, seeds);
   EXPECT_GT(all.excluded, seeds / 10);
   EXPECT_GT(all.restarted, seeds / 10);
   EXPECT_GT(all.given_up, seeds / 10);

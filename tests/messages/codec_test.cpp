@@ -353,6 +353,16 @@ TEST(decode, refuses_indexes_that_point_nowhere) {
                                     "installs[0].inputs[0].empty_of_map has 1 entries for 0 map outputs");
 }
 
+TEST(decode, refuses_inputs_of_a_batch_that_point_nowhere_or_lack_a_task) {
+  const auto batch = [](const std::string& input) { return piece(8, number(5, 1) + piece(9, input)); };
+  const std::string zero(1, '\0');
+  expect_malformed<executor_orders>(batch(piece(3, zero) + piece(4, zero)), "batches[0].inputs name endpoint 0 of 0");
+  expect_malformed<executor_orders>(batch(piece(2, "") + piece(3, zero)), "batches[0].inputs differ in length");
+  expect_malformed<executor_orders>(batch(piece(2, "")), "batches[0].inputs have no columns");
+  expect_malformed<executor_orders>(batch(piece(2, "") + piece(3, zero + zero) + piece(4, zero + zero)),
+                                    "batches[0].inputs.endpoint_of_task has 2 entries for 1");
+}
+
 TEST(decode, refuses_amounts_and_names_that_cannot_be) {
   expect_malformed<executor_info>(number(8, ~0ull), "slots is negative");
   expect_malformed<executor_info>(piece(7, number(2, ~0ull)), "capacity.memory is negative");

@@ -28,17 +28,18 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 14);
+static_assert(field_count<executor_orders>() == 15);
 static_assert(field_count<executor_report>() == 8);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
+static_assert(field_count<partition_inputs>() == 4);
 static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 5);
 static_assert(field_count<stage_install>() == 10);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 14);
-static_assert(field_count<task_batch>() == 10);
+static_assert(field_count<stage_spec>() == 16);
+static_assert(field_count<task_batch>() == 11);
 static_assert(field_count<task_failure>() == 10);
 
 const std::string nonce_a(32, '\xa5');
@@ -161,9 +162,11 @@ job_spec full_job() {
   report.program = full_command();
   j.stages = {map, reduce, report};
   j.stages.back().carried = {{1, "map"}, {0, "filter"}};
+  j.stages.back().cut_from = {{1, "parse"}};
+  j.stages.back().indeterminate = true;
   j.max_task_failures = 9;
   j.pool = "etl";
-  j.on_profile_change = profile_change::merge;
+  j.on_profile_change = profile_change::by_matching;
   j.group = "nightly";
   return j;
 }
@@ -285,6 +288,10 @@ task_batch scattered_batch() {
   b.attempts = {0, 1, 0, 4'000'000'000};
   b.arguments = std::make_shared<const packed_column>(column({"unused", "nine", "", any_bytes, "last"}));
   b.argument_offset = 1;
+  b.inputs = {{stage_id{20},
+               {{executor_id{7}, 0x8000000000000001u, "node1", 4711}, {executor_id{8}, 3, "", 0}},
+               {1, 0, 0, 1},
+               {0, 4'000'000'000, 1, 2}}};
   return b;
 }
 
@@ -393,6 +400,7 @@ std::vector<executor_orders> of() {
   command.program = std::make_shared<const std::variant<native_program, command_program>>(full_command());
   full.installs = {full_install(), command};
   full.batches = {scattered_batch(), range_batch()};
+  full.consumed = {{stage_id{20}, 9, 1, 0}, {stage_id{20}, 10, 0, 77}};
   full.barriers = {
       {stage_id{21}, 1, 3, {0, 2}, std::make_shared<const packed_column>(column({"a", "", any_bytes})), ""},
       {stage_id{22}, 0, 0, {99'999'999}, nullptr, "task 5 has failed"},

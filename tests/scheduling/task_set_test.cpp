@@ -70,6 +70,47 @@ TEST(task_set, lost_output_is_made_again_under_the_next_attempt) {
   EXPECT_EQ(tasks.fault(), std::nullopt);
 }
 
+TEST(task_set, gated_tasks_wait_only_while_they_are_admitted) {
+  task_set tasks{3};
+  tasks.gate();
+  task_batch batch;
+  EXPECT_EQ(tasks.pending(), 0u);
+  EXPECT_EQ(tasks.take(0, 3, 1, batch), 0u);
+  tasks.admit(2);
+  tasks.admit(0);
+  tasks.admit(0);
+  EXPECT_EQ(tasks.pending(), 2u);
+  tasks.withhold(2);
+  ASSERT_EQ(tasks.take(0, 3, 1, batch), 1u);
+  EXPECT_EQ(batch.partition(0), 0u);
+  tasks.withhold(0); // it runs all the same
+  EXPECT_EQ(tasks.running(), 1u);
+  tasks.requeue(0, 0, false);
+  EXPECT_EQ(tasks.pending(), 0u) << "but it does not run again before it is admitted";
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  tasks.admit(0);
+  ASSERT_EQ(tasks.take(0, 3, 1, batch), 1u);
+  EXPECT_EQ(batch.attempt(0), 1u);
+  tasks.succeed(0, 1);
+  tasks.withhold(0);
+  tasks.invalidate(0);
+  EXPECT_EQ(tasks.pending(), 0u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, gated_tasks_with_locations_are_found_when_they_are_admitted) {
+  task_set tasks{2};
+  tasks.locate(std::make_unique<located_tasks>(std::vector<std::string_view>{"a"}, 2));
+  tasks.gate();
+  task_batch batch;
+  EXPECT_FALSE(tasks.has_near({}, "a", locality_level::any));
+  tasks.admit(1);
+  EXPECT_TRUE(tasks.has_near({}, "a", locality_level::host));
+  ASSERT_EQ(tasks.take_near({}, "a", locality_level::host, 2, 1, batch), 1u);
+  EXPECT_EQ(batch.partition(0), 1u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
 TEST(task_set, failures_are_counted_up_to_a_limit_and_attempts_beyond_it) {
   task_set tasks{1};
   task_batch batch;

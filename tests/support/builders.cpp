@@ -203,6 +203,11 @@ job_builder& job_builder::arguments(std::vector<std::string> each) {
   return *this;
 }
 
+job_builder& job_builder::indeterminate() {
+  last().indeterminate = true;
+  return *this;
+}
+
 job_builder& job_builder::barrier(duration sync_timeout) {
   last().barrier = true;
   last().sync_timeout = sync_timeout;

@@ -73,6 +73,8 @@ public:
   job_builder& arguments(std::vector<std::string> each);
   /// Where its tasks would rather run: an entry for each, or one for all.
   job_builder& prefers(std::vector<std::string> each);
+  /// Its tasks may make something else when they run again.
+  job_builder& indeterminate();
   /// Its tasks are a gang, which waits so long for each other.
   job_builder& barrier(duration sync_timeout = never);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <troupe/runtime/scheduling/bucket_sizes.hpp>
 #include <troupe/tests/support/builders.hpp>
 
 namespace troupe::testing {
@@ -100,6 +101,15 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
     for (std::uint32_t i = 0; i < b.count; ++i) {
       const fake_attempt a{b.stage, b.stage_attempt, b.partition(i), b.attempt(i), b.lease, false};
       if (a.partition >= stage->second.tasks) return fault("a partition beyond the stage's tasks");
+      auto& inputs = inputs_[{a.stage, a.partition, a.attempt}];
+      inputs.clear();
+      for (const auto& input : b.inputs) {
+        if (input.endpoint_of_task.size() != b.count || input.attempt_of_task.size() != b.count ||
+            input.endpoint_of_task[i] >= input.endpoints.size())
+          return fault("inputs that do not fit their batch");
+        inputs.push_back(
+            {input.stage, a.partition, input.attempt_of_task[i], input.endpoints[input.endpoint_of_task[i]].executor});
+      }
       lease->second.queue.push_back(a);
     }
   }
@@ -124,6 +134,10 @@ const allotment* fake_executor::holding(lease_id lease) const {
   return it == leases_.end() ? nullptr : &it->second.holding;
 }
 
+const std::vector<fake_input>& fake_executor::inputs_of(const fake_attempt& a) const {
+  return inputs_.at({a.stage, a.partition, a.attempt});
+}
+
 const stage_install* fake_executor::installed(stage_id stage) const {
   const auto it = stages_.find(stage);
   return it == stages_.end() ? nullptr : &it->second;
@@ -132,7 +146,9 @@ const stage_install* fake_executor::installed(stage_id stage) const {
 fake_end fake_executor::success(const fake_attempt& a, std::string_view value) const {
   if (a.doomed) return {a, task_status::killed, {}, {}};
   const auto* stage = installed(a.stage);
-  return {a, task_status::succeeded, stage && stage->buckets > 0 ? map_result(8) : inline_result(value), {}};
+  const std::uint64_t sizes[] = {8};
+  const auto map_output = map_result(8, stage && stage->buckets == 1 ? encode_bucket_sizes(sizes) : std::string{});
+  return {a, task_status::succeeded, stage && stage->buckets > 0 ? map_output : inline_result(value), {}};
 }
 
 executor_report fake_executor::report(std::vector<fake_end> ends, duration run_time) {
@@ -153,6 +169,7 @@ executor_report fake_executor::report(std::vector<fake_end> ends, duration run_t
         return other.stage == a.stage && other.partition == a.partition && other.attempt == a.attempt;
       });
       if (it != queue.end()) queue.erase(it);
+      inputs_.erase({a.stage, a.partition, a.attempt});
     }
     if (!batch || batch->stage != a.stage || batch->lease != a.lease || batch->stage_attempt != a.stage_attempt ||
         batch->count == 256) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <troupe/runtime/resources/ledger.hpp>
@@ -29,6 +30,16 @@ struct fake_attempt {
   bool doomed = false; ///< its stage was removed, or it was killed: it can only be reported as killed
 
   auto operator<=>(const fake_attempt&) const = default;
+};
+
+/// A partition that an attempt was told to read.
+struct fake_input {
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  executor_id executor;
+
+  auto operator<=>(const fake_input&) const = default;
 };
 
 /// How an attempt ended.
@@ -63,6 +74,8 @@ public:
   std::size_t lease_count() const noexcept { return leases_.size(); }
   const allotment* holding(lease_id lease) const;
   const stage_install* installed(stage_id stage) const;
+  /// What an attempt that it has is to read one to one.
+  const std::vector<fake_input>& inputs_of(const fake_attempt& a) const;
   /// Executors that it was told to wait for no longer.
   const std::vector<executor_id>& told_gone() const noexcept { return told_gone_; }
   /// What it was asked to keep for others.
@@ -99,6 +112,7 @@ private:
   ledger book_;
   std::map<lease_id, open_lease> leases_;
   std::map<stage_id, stage_install> stages_;
+  std::map<std::tuple<stage_id, partition_index, attempt_number>, std::vector<fake_input>> inputs_;
   std::vector<executor_id> told_gone_;
   std::vector<block_takeover> takeovers_;
   std::vector<broadcast_id> withdrawn_;

@@ -20,6 +20,7 @@ dag_scheduler::options random_options(dice& d, profile_matching matching) {
   if (d.once_in(2))
     o.speculation = {true, share{share::units_per_whole / 4}, share::whole(1), std::chrono::milliseconds{1}};
   o.max_stage_attempts = 8;
+  if (d.once_in(2)) o.max_unconsumed = d.between(1, 100);
   o.infeasible_timeout = 60s;
   o.exclusion.enabled = d.once_in(2);
   o.exclusion.max_failed_tasks_per_executor = static_cast<std::uint32_t>(d.between(1, 2));
@@ -72,18 +73,37 @@ job_builder random_job(dice& d, profile_matching matching) {
     tasks.push_back(static_cast<std::uint32_t>(d.once_in(12) ? d.between(100, 600) : d.between(1, 12)));
     buckets.push_back(0);
   }
+  // Task by task, by records or by files.
+  std::vector<std::optional<std::uint32_t>> flows_from(stages);
+  std::vector<bool> hands_on_files(stages);
+  for (std::uint32_t s = 1; s < stages; ++s)
+    if (d.once_in(2)) {
+      const auto parent = static_cast<std::uint32_t>(d.between(0, s - 1));
+      flows_from[s] = parent;
+      tasks[s] = tasks[parent];
+      if (buckets[parent] == 1 || (!hands_on_files[parent] && d.below(3) > 0))
+        buckets[parent] = 1;
+      else
+        hands_on_files[parent] = true;
+    }
   // A shuffle makes as many buckets as its reader has tasks.
   std::vector<std::vector<stage_dependency>> edges(stages);
   for (std::uint32_t s = 1; s < stages; ++s)
     for (std::uint32_t parent = 0; parent < s; ++parent) {
+      if (flows_from[s] == parent) {
+        edges[s].push_back({parent, dependency_kind::one_to_one});
+        continue;
+      }
       if (d.once_in(2)) continue;
-      const bool shuffle = d.below(3) > 0 && (buckets[parent] == 0 || buckets[parent] == tasks[s]);
+      const bool shuffle =
+          d.below(3) > 0 && !hands_on_files[parent] && (buckets[parent] == 0 || buckets[parent] == tasks[s]);
       if (shuffle) buckets[parent] = tasks[s];
       edges[s].push_back({parent, shuffle ? dependency_kind::shuffle : dependency_kind::all});
     }
   for (std::uint32_t s = 0; s < stages; ++s) {
     job.stage("s" + std::to_string(s), tasks[s]).buckets(buckets[s]);
     job.with(static_cast<std::uint32_t>(d.once_in(2) ? 0 : d.between(0, profiles)));
+    if (d.once_in(6)) job.indeterminate();
     if (tasks[s] <= 4 && d.once_in(2)) job.barrier(d.once_in(4) ? duration{3s} : never);
     if (d.once_in(4)) job.prefers({d.once_in(2) ? "host0" : "host1/" + std::to_string(d.between(1, 9))});
     for (const auto& edge : edges[s]) job.after(edge.stage, edge.kind);

@@ -27,6 +27,8 @@ void simulator::send(const effects::send_orders& what) {
     if (fault) throw std::logic_error(*fault);
     for (const auto stage : what.orders.removed_stages)
       std::erase_if(to.blocks, [&](const auto& block) { return std::get<0>(block) == stage; });
+    for (const auto& read : what.orders.consumed) to.blocks.erase(std::tuple{read.stage, read.partition, read.attempt});
+    report_.consumed += what.orders.consumed.size();
     report_.recalls += what.orders.recalled.size();
     if (to.self.has_unsent())
       deliver(what.executor, to.self.report({}), "answer of executor " + std::to_string(what.executor.value));
@@ -142,25 +144,30 @@ void simulator::beat(executor_id e) {
   });
 }
 
-/// A map output that the attempt was told of and that is not there.
+/// An output that the attempt was told of and that is not there.
 std::optional<task_failure> simulator::missing_input(const fake_executor& reader, const fake_attempt& a) {
-  const auto* stage = reader.installed(a.stage);
-  for (const auto& input : stage->inputs)
-    for (partition_index p = 0; p < input.attempt_of_map.size(); ++p) {
-      const auto& where = input.endpoints.at(input.endpoint_of_map.at(p));
-      auto& source = *members_.at(where.executor);
-      const auto block = std::tuple{input.shuffle, p, input.attempt_of_map[p]};
-      const bool rotten = strikes(300);
-      if (rotten) source.blocks.erase(block);
-      if (source.alive && source.blocks.contains(block)) continue;
-      task_failure why;
-      why.message = "no block";
-      why.shuffle = input.shuffle;
-      why.map_partition = p;
-      why.map_attempt = input.attempt_of_map[p];
-      why.map_executor = where.executor;
-      return why;
-    }
+  const auto missing = [&](stage_id stage, partition_index p, attempt_number attempt,
+                           executor_id on) -> std::optional<task_failure> {
+    auto& source = *members_.at(on);
+    const auto block = std::tuple{stage, p, attempt};
+    const bool rotten = strikes(300);
+    if (rotten) source.blocks.erase(block);
+    if (source.alive && source.blocks.contains(block)) return std::nullopt;
+    task_failure why;
+    why.message = "no block";
+    why.shuffle = stage;
+    why.map_partition = p;
+    why.map_attempt = attempt;
+    why.map_executor = on;
+    return why;
+  };
+  for (const auto& input : reader.installed(a.stage)->inputs)
+    for (partition_index p = 0; p < input.attempt_of_map.size(); ++p)
+      if (auto why = missing(input.shuffle, p, input.attempt_of_map[p],
+                             input.endpoints.at(input.endpoint_of_map.at(p)).executor))
+        return why;
+  for (const auto& input : reader.inputs_of(a))
+    if (auto why = missing(input.stage, input.partition, input.attempt, input.executor)) return why;
   return std::nullopt;
 }
 

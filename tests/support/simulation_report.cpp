@@ -21,6 +21,7 @@ simulation_report& simulation_report::operator+=(const simulation_report& other)
   restarted += other.restarted;
   stale += other.stale;
   recalls += other.recalls;
+  consumed += other.consumed;
   given_up += other.given_up;
   return *this;
 }

@@ -133,6 +133,7 @@ private:
   std::map<request_id, launched> launches_;
   std::map<stage_id, duration> pace_; ///< run time of a stage's tasks
   std::map<stage_id, std::int64_t> accepted_;
+  std::set<stage_id> gangs_;
   std::set<stage_id> meeting_; ///< gangs whose tasks wait for each other
   std::set<job_id> running_;
   std::uint32_t to_submit_ = 0;

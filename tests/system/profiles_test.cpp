@@ -51,9 +51,21 @@ protected:
 INSTANTIATE_TEST_SUITE_P(shapes, profiles_on_clusters, ::testing::ValuesIn(all_shapes()),
                          [](const auto& shape) { return shape.param.name; });
 
-TEST_P(profiles_on_clusters, that_meet_in_one_stage_are_an_error_or_merged) {
+TEST_P(profiles_on_clusters, that_meet_in_one_stage_cut_it_are_an_error_or_merged) {
+  const auto sizes_of = [](test_cluster& cluster) {
+    std::set<std::int64_t> sizes;
+    for (const auto& e : cluster.executors())
+      if (!e.status.info.shuffle_service) sizes.insert(e.status.info.capacity.memory);
+    return sizes;
+  };
   {
     test_cluster cluster{GetParam().options()};
+    EXPECT_THAT(error_where_they_meet(cluster, small("64m"), small("96m")), IsEmpty());
+    EXPECT_EQ(sizes_of(cluster), (std::set<std::int64_t>{64 << 20, 96 << 20})) << "each part has what it asks for";
+    cluster.check_clean();
+  }
+  {
+    test_cluster cluster{GetParam().options({"troupe.scheduler.profile-change=error"})};
     EXPECT_THAT(error_where_they_meet(cluster, small("64m"), small("96m")),
                 AllOf(HasSubstr("two resource profiles meet in one stage: 'readers' has"), HasSubstr("memory 64m"),
                       HasSubstr("memory 96m"), HasSubstr("troupe.scheduler.profile-change = merge")));
@@ -62,9 +74,7 @@ TEST_P(profiles_on_clusters, that_meet_in_one_stage_are_an_error_or_merged) {
   }
   test_cluster cluster{GetParam().options({"troupe.scheduler.profile-change=merge"})};
   EXPECT_THAT(error_where_they_meet(cluster, small("64m"), small("96m")), IsEmpty());
-  std::set<std::int64_t> sizes;
-  for (const auto& e : cluster.executors()) sizes.insert(e.status.info.capacity.memory);
-  EXPECT_EQ(sizes, std::set<std::int64_t>{96 << 20}) << "the larger amount of each";
+  EXPECT_EQ(sizes_of(cluster), std::set<std::int64_t>{96 << 20}) << "the larger amount of each";
   cluster.check_clean();
 }
 

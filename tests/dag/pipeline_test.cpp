@@ -1,0 +1,289 @@
+// Stages that are connected task by task.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/tests/support/scheduler_harness.hpp>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A producer of so many tasks and a consumer of another profile; by records, or by files.
+job_builder pipe(std::uint32_t tasks, bool records = true) {
+  job_builder job{"pipe"};
+  job.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  job.stage("make", tasks).buckets(records ? 1 : 0);
+  job.stage("use", tasks).with(1).after(0, dependency_kind::one_to_one);
+  return job;
+}
+
+class pipelines : public ::testing::TestWithParam<bool> {
+protected:
+  executor_id maker(scheduler_harness& h, std::int64_t cores = 1) { return h.add(executor_builder{}.cores(cores)); }
+  executor_id user(scheduler_harness& h) { return h.add(executor_builder{}.cores(1).gpus(1)); }
+  std::vector<partition_index> partitions(const scheduler_harness& h, job_id job, std::uint32_t stage) {
+    std::vector<partition_index> all;
+    for (const auto& a : h.attempts_of(job, stage)) all.push_back(a.partition);
+    return all;
+  }
+  fake_attempt attempt(const scheduler_harness& h, job_id job, std::uint32_t stage, partition_index p) {
+    for (const auto& a : h.attempts_of(job, stage))
+      if (a.partition == p) return a;
+    throw std::logic_error("it does not run");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(by, pipelines, ::testing::Bool(),
+                         [](const auto& param) { return param.param ? "records" : "files"; });
+
+TEST_P(pipelines, start_each_task_when_its_input_exists) {
+  scheduler_harness h;
+  const auto a = maker(h, 2);
+  user(h);
+  const auto job = h.submit(pipe(4, GetParam()));
+  EXPECT_THAT(partitions(h, job, 0), SizeIs(2));
+  EXPECT_THAT(partitions(h, job, 1), IsEmpty());
+  EXPECT_EQ(h.progress(job).stages[1].state, stage_state::waiting);
+  h.succeed(attempt(h, job, 0, 1));
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(1));
+  EXPECT_EQ(h.progress(job).stages[0].state, stage_state::running) << "no barrier between them";
+  EXPECT_EQ(h.progress(job).stages[1].state, stage_state::running);
+  h.succeed(attempt(h, job, 0, 0));
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(1)) << "there is one gpu";
+  h.succeed(attempt(h, job, 1, 1), "b");
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(0));
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  static_cast<void>(a);
+  h.check_idle();
+}
+
+TEST_F(pipelines, tell_consumers_where_their_partition_lies_and_drop_it_when_it_was_read) {
+  scheduler_harness h;
+  const auto a = maker(h);
+  const auto b = user(h);
+  const auto job = h.submit(pipe(2));
+  h.succeed(attempt(h, job, 0, 0));
+  const auto& batches = h.last_orders.at(b).batches;
+  ASSERT_THAT(batches, SizeIs(1));
+  ASSERT_THAT(batches[0].inputs, SizeIs(1));
+  const auto& input = batches[0].inputs[0];
+  EXPECT_EQ(input.stage, h.stage_of(job, 0));
+  ASSERT_THAT(input.endpoints, SizeIs(1));
+  EXPECT_EQ(input.endpoints[0].executor, a);
+  EXPECT_THAT(input.endpoint_of_task, ElementsAre(0));
+  EXPECT_THAT(input.attempt_of_task, ElementsAre(0));
+  EXPECT_TRUE(h.scheduler.executors().front().leases > 0);
+  h.succeed(attempt(h, job, 0, 1));
+  EXPECT_TRUE(h.release(a).serving) << "it holds what was not read";
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(h.last_orders.at(a).consumed, ElementsAre(held_block{h.stage_of(job, 0), 0, 0, 0}));
+  h.succeed(attempt(h, job, 1, 1));
+  ASSERT_TRUE(h.end_of(job));
+  h.check_idle();
+}
+
+TEST_F(pipelines, keep_what_an_indeterminate_stage_made_until_its_consumer_is_complete) {
+  scheduler_harness h;
+  const auto a = maker(h);
+  user(h);
+  job_builder what{"pipe"};
+  what.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  what.stage("make", 2).buckets(1).indeterminate();
+  what.stage("use", 2).with(1).after(0, dependency_kind::one_to_one);
+  what.stage("last", 1).after(1);
+  const auto job = h.submit(what);
+  h.succeed(attempt(h, job, 0, 0));
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_FALSE(h.last_orders.contains(a) && !h.last_orders.at(a).consumed.empty());
+  h.succeed(attempt(h, job, 0, 1));
+  h.succeed(attempt(h, job, 1, 1));
+  EXPECT_THAT(h.last_orders.at(a).consumed, SizeIs(2));
+  h.drain();
+  h.check_idle();
+}
+
+TEST_F(pipelines, prefer_consumers_where_both_could_run) {
+  scheduler_harness h;
+  const auto e = h.add(executor_builder{}.cores(1).gpus(1));
+  const auto job = h.submit(pipe(3));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(0));
+  h.succeed(attempt(h, job, 0, 0));
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(0));
+  EXPECT_THAT(partitions(h, job, 0), IsEmpty());
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(1));
+  static_cast<void>(e);
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  h.check_idle();
+}
+
+TEST_F(pipelines, pause_producers_that_are_too_far_ahead) {
+  dag_scheduler::options o;
+  o.max_unconsumed = 16; // two outputs of the fake executor's 8 bytes
+  scheduler_harness h{o};
+  maker(h);
+  user(h);
+  const auto job = h.submit(pipe(5));
+  h.succeed(attempt(h, job, 0, 0));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(1));
+  h.succeed(attempt(h, job, 0, 1));
+  EXPECT_THAT(partitions(h, job, 0), IsEmpty()) << "16 bytes wait";
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(0));
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(2)) << "8 bytes wait";
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  h.check_idle();
+}
+
+TEST_F(pipelines, go_on_where_the_consumer_waits_for_another_producer) {
+  dag_scheduler::options o;
+  o.max_unconsumed = 1;
+  scheduler_harness h{o};
+  maker(h, 1);
+  job_builder job{"two into one"};
+  job.stage("left", 3).buckets(1).stage("right", 3).buckets(1);
+  job.stage("both", 3).after(0, dependency_kind::one_to_one).after(1, dependency_kind::one_to_one);
+  const auto id = h.submit(job);
+  h.drain();
+  ASSERT_TRUE(h.end_of(id)) << "a producer that pauses although its consumer cannot run waits for ever";
+  EXPECT_FALSE(h.end_of(id)->failure);
+  h.check_idle();
+}
+
+TEST_F(pipelines, make_a_partition_again_that_is_missing_and_fail_no_stage_attempt) {
+  scheduler_harness h;
+  maker(h);
+  user(h);
+  const auto job = h.submit(pipe(2));
+  h.succeed(attempt(h, job, 0, 0));
+  h.fetch_fail(attempt(h, job, 1, 0), h.stage_of(job, 0), 0);
+  EXPECT_THAT(h.events<events::map_output_lost>(), SizeIs(1));
+  EXPECT_THAT(partitions(h, job, 1), IsEmpty()) << "its input is missing";
+  EXPECT_THAT(h.events<events::stage_submitted>(), SizeIs(2)) << "each once";
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  EXPECT_EQ(h.end_of(job)->progress.stages[0].attempt, 0u);
+  EXPECT_EQ(h.end_of(job)->progress.stages[1].attempt, 0u);
+  h.check_idle();
+}
+
+TEST_F(pipelines, fail_where_a_partition_is_missing_again_and_again) {
+  scheduler_harness h;
+  maker(h);
+  user(h);
+  const auto job = h.submit(pipe(1));
+  for (attempt_number n = 0; n < 4; ++n) {
+    ASSERT_FALSE(h.end_of(job)) << n;
+    h.succeed(attempt(h, job, 0, 0));
+    h.fetch_fail(attempt(h, job, 1, 0), h.stage_of(job, 0), 0, n);
+  }
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_THAT(h.end_of(job)->failure.message,
+              AllOf(HasSubstr("was missing 4 times in a row"), HasSubstr("troupe.scheduler.max-stage-attempts"),
+                    HasSubstr("stage 0 (make)")));
+}
+
+TEST_F(pipelines, do_not_believe_a_task_that_missed_what_it_was_not_to_read) {
+  scheduler_harness h;
+  maker(h);
+  user(h);
+  const auto job = h.submit(pipe(2));
+  h.succeed(attempt(h, job, 0, 0));
+  h.fetch_fail(attempt(h, job, 1, 0), h.stage_of(job, 0), 1);
+  EXPECT_THAT(h.events<events::map_output_lost>(), IsEmpty());
+  EXPECT_EQ(h.progress(job).stages[1].failures, 1u) << "it is to blame itself";
+  h.drain();
+  h.check_idle();
+}
+
+TEST_F(pipelines, lose_with_an_executor_what_was_not_read_and_no_more) {
+  scheduler_harness h;
+  const auto a = maker(h, 2);
+  user(h);
+  const auto job = h.submit(pipe(2));
+  h.succeed(attempt(h, job, 0, 0));
+  h.succeed(attempt(h, job, 0, 1));
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(1));
+  h.lose(a);
+  EXPECT_THAT(h.events<events::map_output_lost>(), SizeIs(1)) << "the other was read";
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(1)) << "it may have all of it already";
+  h.succeed(attempt(h, job, 1, 1));
+  ASSERT_TRUE(h.end_of(job)) << "nobody needs what was lost";
+  h.check_idle();
+}
+
+TEST_F(pipelines, make_consumed_inputs_again_for_an_output_that_is_lost) {
+  scheduler_harness h;
+  const auto a = maker(h);
+  const auto b = user(h);
+  job_builder what{"three"};
+  what.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  what.stage("first", 2).buckets(1);
+  what.stage("second", 2).with(1).buckets(1).after(0, dependency_kind::one_to_one);
+  what.stage("third", 2).after(1, dependency_kind::all);
+  const auto job = h.submit(what);
+  h.succeed(attempt(h, job, 0, 0));
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(h.last_orders.at(a).consumed, SizeIs(1));
+  h.lose(b);
+  EXPECT_THAT(h.events<events::map_output_lost>(), SizeIs(2)) << "that of the second stage, and so that of the first";
+  user(h);
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  h.check_idle();
+}
+
+TEST_F(pipelines, wait_for_gangs_as_a_whole) {
+  scheduler_harness h;
+  maker(h);
+  h.add(executor_builder{}.cores(2).gpus(2));
+  job_builder what{"gang"};
+  what.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  what.stage("make", 2).buckets(1);
+  what.stage("use", 2).with(1).barrier().after(0, dependency_kind::one_to_one);
+  const auto job = h.submit(what);
+  h.succeed(attempt(h, job, 0, 0));
+  EXPECT_THAT(partitions(h, job, 1), IsEmpty());
+  h.succeed(attempt(h, job, 0, 1));
+  EXPECT_THAT(partitions(h, job, 1), SizeIs(2));
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  h.check_idle();
+}
+
+TEST_F(pipelines, say_what_is_waited_for) {
+  dag_scheduler::options o;
+  o.max_unconsumed = 8;
+  scheduler_harness h{o};
+  maker(h);
+  const auto job = h.submit(pipe(3));
+  h.succeed(attempt(h, job, 0, 0));
+  EXPECT_THAT(partitions(h, job, 0), IsEmpty());
+  h.tick();
+  const auto explained = h.scheduler.explain(job, h.now);
+  ASSERT_TRUE(explained);
+  EXPECT_THAT(explained->stages[0].reason,
+              AllOf(HasSubstr("pauses"), HasSubstr("8 bytes"), HasSubstr("troupe.pipeline.max-unconsumed")));
+  user(h);
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(h.scheduler.explain(job, h.now)->stages[1].reason, HasSubstr("stage 0 (make) to make"));
+  h.drain();
+  h.check_idle();
+}
+
+} // namespace

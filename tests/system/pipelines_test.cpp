@@ -1,0 +1,200 @@
+// Stages of different profiles that feed each other partition by partition, with real processes.
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <troupe/runtime/api/resource_profile_builder.hpp>
+#include <troupe/runtime/api/session.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::ElementsAreArray;
+using ::testing::Le;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+/// An executor of so many cores and so much memory for tasks that take all of it.
+resource_profile whole(std::int64_t cores, const std::string& memory) {
+  return resource_profile_builder{}
+      .require(executor_resource_requests{}.cores(cores).memory(memory))
+      .require(task_resource_requests{}.cpus(static_cast<int>(cores)))
+      .build();
+}
+
+std::vector<std::int64_t> up_to(std::int64_t count, std::int64_t factor = 1) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t n = 0; n < count; ++n) all.push_back(n * factor);
+  return all;
+}
+
+std::size_t files_in(const std::string& directory, const std::string& prefix) {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator{directory})
+    count += entry.path().filename().string().starts_with(prefix);
+  return count;
+}
+
+void mark(const std::string& directory, const std::string& name) { std::ofstream{directory + "/" + name}; }
+
+/// On executors of two profiles: `made` numbers its partitions, `used` takes them up.
+class pipelines_of_a_cluster : public ::testing::Test {
+protected:
+  testing::temporary_directory marks;
+  rendezvous meeting;
+};
+
+TEST_F(pipelines_of_a_cluster, end_where_there_is_room_for_one_executor) {
+  test_cluster cluster{
+      {.master = "local-cluster[1,2,1g]", .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h"}}};
+  auto session = cluster.make_session();
+  const auto doubled = session.range(0, 6, 6)
+                           .map([](std::int64_t n) { return n + 1; })
+                           .with_resources(whole(2, "64m"))
+                           .map([](std::int64_t n) { return (n - 1) * 2; })
+                           .with_resources(whole(2, "96m"))
+                           .collect();
+  EXPECT_THAT(doubled, ElementsAreArray(up_to(6, 2)));
+  EXPECT_EQ(session.last_job().stages.size(), 2u);
+  cluster.check_clean();
+}
+
+TEST_F(pipelines_of_a_cluster, end_where_the_producer_has_to_pause_on_the_only_executor) {
+  test_cluster cluster{
+      {.master = "local-cluster[1,2,1g]",
+       .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h", "troupe.pipeline.max-unconsumed=100"}}};
+  auto session = cluster.make_session();
+  const auto sizes = session.range(0, 4, 4)
+                         .map([](std::int64_t) { return std::string(100, 'x'); })
+                         .with_resources(whole(2, "64m"))
+                         .map([](const std::string& text) { return text.size(); })
+                         .with_resources(whole(2, "96m"))
+                         .collect();
+  EXPECT_EQ(sizes, std::vector<std::size_t>(4, 100));
+  cluster.check_clean();
+}
+
+TEST_F(pipelines_of_a_cluster, keep_a_fast_producer_close_to_a_slow_consumer) {
+  test_cluster cluster{{.master = "local-cluster[2,1,1g]", .conf = {"troupe.pipeline.max-unconsumed=500k"}}};
+  auto session = cluster.make_session();
+  const auto leads = session.range(0, 30, 30)
+                         .map(with(marks.path()),
+                              [](const std::string& directory, std::int64_t n) {
+                                mark(directory, "made." + std::to_string(n));
+                                return std::string(100'000, 'x');
+                              })
+                         .with_resources(whole(1, "64m"))
+                         .map(with(marks.path()),
+                              [](const std::string& directory, const std::string& text) {
+                                std::this_thread::sleep_for(20ms);
+                                const auto lead = files_in(directory, "made.") - files_in(directory, "used.");
+                                mark(directory, "used." + std::to_string(files_in(directory, "used.")));
+                                return text.size() == 100'000 ? lead : 1000;
+                              })
+                         .with_resources(whole(1, "96m"))
+                         .collect();
+  ASSERT_EQ(leads.size(), 30u);
+  // Five wait to be read, one is being read, and a few more may have been on their way when the pause was decided.
+  EXPECT_THAT(leads, ::testing::Each(Le(12u)));
+  cluster.check_clean();
+}
+
+/// The first consumer stands still until half of the partitions have been made, and the last producer until then.
+class pipelines_that_lose_somebody : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(pipelines_that_lose_somebody, make_what_is_missing_again_and_fail_no_stage) {
+  const rendezvous meeting;
+  test_cluster cluster{{.master = "local-cluster[2,1,1g]"}};
+  auto session = cluster.make_session();
+  auto running = std::async(std::launch::async, [&] {
+    return session.range(0, 8, 8)
+        .map(with(meeting.directory()),
+             [](const std::string& where, std::int64_t n) {
+               if (n == 4) arrive(where, "make");
+               return n;
+             })
+        .with_resources(whole(1, "64m"))
+        .map(with(meeting.directory()),
+             [](const std::string& where, std::int64_t n) {
+               if (n == 2) arrive(where, "use");
+               return n * 2;
+             })
+        .with_resources(whole(1, "96m"))
+        .collect();
+  });
+  // Of the four partitions that were made two have been read.
+  const auto maker = meeting.await("make").front();
+  const auto user = meeting.await("use").front();
+  ASSERT_NE(maker, user);
+  ::kill(std::string{GetParam()} == "producer" ? maker : user, SIGKILL);
+  meeting.open("make");
+  meeting.open("use");
+  EXPECT_THAT(running.get(), ElementsAreArray(up_to(8, 2)));
+  const auto job = session.last_job();
+  ASSERT_EQ(job.stages.size(), 2u);
+  for (const auto& stage : job.stages) EXPECT_EQ(stage.attempt, 0u) << stage.name;
+  cluster.check_clean();
+}
+INSTANTIATE_TEST_SUITE_P(the, pipelines_that_lose_somebody, ::testing::Values("producer", "consumer"),
+                         [](const auto& param) { return std::string{param.param}; });
+
+TEST_F(pipelines_of_a_cluster, overlap_as_their_events_tell) {
+  const testing::temporary_directory events;
+  {
+    test_cluster cluster{{.master = "local-cluster[2,1,1g]",
+                          .conf = {"troupe.event-log.enabled=true", "troupe.event-log.directory=" + events.path()}}};
+    auto session = cluster.make_session();
+    auto running = std::async(std::launch::async, [&] {
+      return session.range(0, 4, 4)
+          .map(with(meeting.directory()),
+               [](const std::string& where, std::int64_t n) {
+                 if (n == 3) arrive(where, "make");
+                 return n;
+               })
+          .with_resources(whole(1, "64m"))
+          .map(with(meeting.directory()),
+               [](const std::string& where, std::int64_t n) {
+                 if (n == 2) arrive(where, "use");
+                 return n;
+               })
+          .with_resources(whole(1, "96m"))
+          .count();
+    });
+    meeting.await("make");
+    meeting.await("use"); // the consumer has come to its third task before the producer ends its fourth
+    meeting.open("use");
+    ASSERT_TRUE(testing::wait_until([&] {
+      const auto status = cluster.jobs().status();
+      return status && !status->jobs.empty() && status->jobs.back().stages.size() == 2 &&
+             status->jobs.back().stages[1].done == 3;
+    }));
+    meeting.open("make");
+    EXPECT_EQ(running.get(), 4u);
+    cluster.check_clean();
+  }
+  // Tasks of the consumer have ended between those of the producer.
+  std::string timeline;
+  for (const auto& entry : fs::directory_iterator{events.path()}) {
+    std::ifstream in{entry.path()};
+    for (std::string line; std::getline(in, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event.value("Event", "") == "TroupeTasksSucceeded")
+        timeline += std::string(event.value("Number of Tasks", 1u), event.value("Stage ID", 0u) % 2 == 1 ? 'm' : 'u');
+    }
+  }
+  EXPECT_EQ(timeline.size(), 8u) << timeline;
+  EXPECT_LT(timeline.find('u'), timeline.rfind('m')) << timeline;
+  EXPECT_EQ(timeline.substr(timeline.size() - 2), "mu") << timeline;
+}
+
+} // namespace
+} // namespace troupe::system_tests
