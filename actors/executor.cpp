@@ -7,6 +7,7 @@
 #include <troupe/actors/hello.hpp>
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/execution/executor_core.hpp>
 #include <troupe/runtime/scheduling/state_machine.hpp>
 
@@ -130,6 +131,7 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
   options.blocks = config.blocks.get();
   options.profile = config.info.profile;
   options.cores = config.info.capacity.cores;
+  options.hand_over = !config.info.blocks.host.empty() && !is_loopback(config.info.blocks.host);
   options.on_outcomes = [me = executor_actor{self}](std::shared_ptr<const outcome_batch> outcomes) {
     tell_as(me, me, box(std::move(outcomes)));
   };

@@ -147,7 +147,7 @@ static void check_inputs(const task_batch& batch, const place& at) {
     if (batch.count > 0 && input.endpoint_of_task.empty()) return at.fail("inputs", "have no columns");
     if (input.endpoint_of_task.size() != input.attempt_of_task.size()) return at.fail("inputs", "differ in length");
     for (const auto number : input.endpoint_of_task)
-      if (number >= input.endpoints.size())
+      if (number >= input.endpoints.size() && number != partition_inputs::nowhere)
         return at.fail("inputs",
                        "name endpoint " + std::to_string(number) + " of " + std::to_string(input.endpoints.size()));
   }
@@ -170,6 +170,7 @@ static void write(const stage_install& in, pb::StageInstall& out, const place& a
   write(*in.program, *out.mutable_program(), place{at, "program"});
   write_list(in.inputs, *out.mutable_inputs(), at, "inputs");
   out.set_task_timeout(in.task_timeout == never ? 0 : in.task_timeout.count());
+  out.set_hands_on(in.hands_on);
   if (!in.gang) return;
   check_gang(*in.gang, in.tasks, at);
   write(*in.gang, *out.mutable_gang(), place{at, "gang"});
@@ -178,6 +179,7 @@ static void write(const stage_install& in, pb::StageInstall& out, const place& a
 static void read(const pb::StageInstall& in, stage_install& out, const place& at) {
   if (const auto timeout = at.amount("task_timeout", in.task_timeout()); timeout != 0)
     out.task_timeout = duration{timeout};
+  out.hands_on = in.hands_on();
   out.stage.value = in.stage();
   out.stage_attempt = in.stage_attempt();
   out.job.value = in.job();

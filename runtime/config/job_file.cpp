@@ -107,6 +107,7 @@ private:
     stage.timeout = declared.timeout.value_or(defaults_.stage_timeout);
     stage.task_timeout = declared.task_timeout.value_or(defaults_.task_timeout);
     stage.barrier = declared.barrier;
+    stage.indeterminate = declared.indeterminate;
     if (stage.barrier) stage.sync_timeout = declared.sync_timeout.value_or(defaults_.sync_timeout);
     if (!declared.prefer.empty()) {
       auto column = std::make_shared<packed_column>();

@@ -17,9 +17,12 @@
 ///         environment: {LC_ALL: C}
 ///       report:
 ///         after: {trim: all}            # all | one-to-one; a list of names means all
+///         indeterminate: true           # run again, its tasks may make something else; else false
 ///         run: [./merge, "{inputs}"]
 ///       many: {tasks: 8, run: [./work, "{partition}"]}
 ///
+/// A task starts when its one-to-one parents have made what it reads, and all tasks of the others are done. Where hosts
+/// share no file system, the files of one-to-one parents are brought to it.
 /// How many tasks: one per file of `for-each`; as many as a `one-to-one` parent has; `tasks`; else one.
 /// What is a task's input, in this order: its file; what its one-to-one parents published for it; what all tasks of its
 /// other parents published. `{input}` and `{output}` in `run` need exactly one, `{inputs}` and `{outputs}` take any

@@ -50,13 +50,13 @@ public:
                             "a digit, and has at most 64 of them");
     if (auto ok = check_fields(file_, node_, what_,
                                {"profile", "after", "for-each", "tasks", "run", "environment", "outputs", "prefer",
-                                "timeout", "task-timeout", "barrier", "sync-timeout"});
+                                "timeout", "task-timeout", "barrier", "sync-timeout", "indeterminate"});
         !ok)
       return ok.error();
     for (const auto step : {&stage_reader::read_profile, &stage_reader::read_after, &stage_reader::read_for_each,
                             &stage_reader::read_tasks, &stage_reader::read_run, &stage_reader::read_environment,
                             &stage_reader::read_outputs, &stage_reader::read_prefer, &stage_reader::read_timeouts,
-                            &stage_reader::read_barrier}) {
+                            &stage_reader::read_switches}) {
       if (auto ok = (this->*step)(); !ok) return ok.error();
     }
     return std::move(out_);
@@ -103,12 +103,14 @@ private:
     return {};
   }
 
-  result<void> read_barrier() {
-    if (const auto* barrier = node_.find("barrier")) {
-      if (!barrier->is_text() || (barrier->text != "true" && barrier->text != "false"))
-        return fault(barrier->line, "barrier must be true or false");
-      out_.barrier = barrier->text == "true";
-    }
+  result<void> read_switches() {
+    for (const auto& [name, value] :
+         {std::pair{"barrier", &out_.barrier}, std::pair{"indeterminate", &out_.indeterminate}})
+      if (const auto* given = node_.find(name)) {
+        if (!given->is_text() || (given->text != "true" && given->text != "false"))
+          return fault(given->line, std::string{name} + " must be true or false");
+        *value = given->text == "true";
+      }
     if (const auto* timeout = node_.find("sync-timeout"); timeout && !out_.barrier)
       return fault(timeout->key_line,
                    "sync-timeout is for barrier stages, whose tasks wait for each other: add barrier: true");

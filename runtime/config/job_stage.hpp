@@ -39,6 +39,7 @@ struct declared_stage {
   std::optional<duration> timeout;
   std::optional<duration> task_timeout;
   bool barrier = false; ///< its tasks are a gang
+  bool indeterminate = false;
   std::optional<duration> sync_timeout;
 
   /// True when a word of `run` holds `{placeholder}`, and not as `{{placeholder}`.

@@ -273,6 +273,7 @@ private:
   // pipeline.cpp: stages that are connected task by task
   static void connect(job_run& job);
   static std::uint64_t output_size(const stage_run& stage, partition_index partition);
+  static bool is_kept(const stage_run& stage, partition_index partition);
   static bool has_output(const stage_run& stage, partition_index partition);
   void feed(job_run& job, stage_run& stage, partition_index partition, time_point now);
   static bool admit(const job_run& job, stage_run& stage, partition_index partition);

@@ -183,6 +183,9 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   if (entry->kind == result_kind::map_output) {
     executor.kept[stage.id].push_back(p);
     stage.bucket_sizes_of_map[p] = entry->buckets;
+  } else if (entry->kind == result_kind::block && stage.hands_on) {
+    executor.kept[stage.id].push_back(p);
+    stage.handed[p] = entry->bytes;
   } else if (!stage.keeps_values) {
     // Nobody asks for it: what the executor still stores of it is worth nothing and goes with the stage.
   } else if (entry->kind == result_kind::block) {
@@ -369,6 +372,7 @@ void dag_scheduler::lose_output(stage_run& stage, partition_index partition, eff
   auto& job = *find_job(stage.job);
   stage.drop_value(partition);
   withhold_consumers(job, stage, partition);
+  stage.handed.erase(partition);
   stage.tasks.invalidate(partition);
   recall_inputs(job, stage, partition, out);
   if (stage.spec->barrier && stage.state == stage_state::running)

@@ -14,10 +14,11 @@ void dag_scheduler::connect(job_run& job) {
   for (auto& stage : job.stages)
     for (const auto& dependency : stage.spec->dependencies) {
       auto& parent = job.stages[dependency.stage];
+      if (dependency.kind == dependency_kind::one_to_one && !parent.spec->is_native()) parent.hands_on = true;
       if (dependency.kind != dependency_kind::one_to_one || stage.spec->barrier || parent.spec->barrier) continue;
       stage.fed_by.push_back(parent.index);
       parent.feeds.push_back(stage.index);
-      if (parent.spec->is_shuffle_map()) parent.consumed.resize(parent.tasks.size());
+      parent.consumed.resize(parent.tasks.size());
     }
   for (auto& stage : job.stages)
     if (!stage.fed_by.empty()) stage.tasks.gate();
@@ -45,13 +46,21 @@ void dag_scheduler::connect(job_run& job) {
 
 /// Bytes of what the task made.
 std::uint64_t dag_scheduler::output_size(const stage_run& stage, partition_index partition) {
-  if (!stage.spec->is_shuffle_map()) return 0;
+  if (!stage.spec->is_shuffle_map()) {
+    const auto files = stage.handed.find(partition);
+    return files == stage.handed.end() ? 0 : files->second;
+  }
   const auto sizes = bucket_sizes::parse(stage.bucket_sizes_of_map[partition], stage.spec->buckets);
   return sizes ? sizes->of(0) : 0; // it was parsed before
 }
 
 bool dag_scheduler::has_output(const stage_run& stage, partition_index partition) {
   return stage.tasks.status_of(partition) == task_set::status::done && !stage.has_consumed(partition);
+}
+
+/// An executor keeps what it made; else that are files under their own names, or nothing.
+bool dag_scheduler::is_kept(const stage_run& stage, partition_index partition) {
+  return has_output(stage, partition) && (stage.spec->is_shuffle_map() || stage.handed.contains(partition));
 }
 
 /// The task has made its output. Consumers that have all their inputs now may start.
@@ -124,7 +133,7 @@ void dag_scheduler::consume_all_inputs(job_run& job, stage_run& stage, time_poin
 
 /// Drops an output that all have read.
 void dag_scheduler::drop_consumed(job_run& job, stage_run& stage, partition_index partition, time_point now) {
-  if (!stage.spec->is_shuffle_map() || !has_output(stage, partition)) return;
+  if (!is_kept(stage, partition)) return;
   const bool wanted = std::any_of(stage.children.begin(), stage.children.end(), [&](std::uint32_t c) {
     const auto& child = job.stages[c];
     const bool flows = std::find(stage.feeds.begin(), stage.feeds.end(), c) != stage.feeds.end();
@@ -186,11 +195,17 @@ std::vector<partition_inputs> dag_scheduler::partitions_for(const job_run& job, 
   std::vector<partition_inputs> inputs;
   for (const auto& dependency : stage.spec->dependencies) {
     const auto& parent = job.stages[dependency.stage];
-    if (dependency.kind != dependency_kind::one_to_one || !parent.spec->is_shuffle_map()) continue;
+    if (dependency.kind != dependency_kind::one_to_one || (!parent.spec->is_shuffle_map() && parent.handed.empty()))
+      continue;
     auto& input = inputs.emplace_back();
     input.stage = parent.id;
     for (std::uint32_t i = 0; i < batch.count; ++i) {
       const auto p = batch.partition(i);
+      if (!is_kept(parent, p)) {
+        input.endpoint_of_task.push_back(partition_inputs::nowhere);
+        input.attempt_of_task.push_back(parent.tasks.attempt_of(p));
+        continue;
+      }
       const auto& info = pool_[parent.tasks.executor_of(p)].info;
       auto known = std::find_if(input.endpoints.begin(), input.endpoints.end(),
                                 [&](const block_endpoint& at) { return at.executor == info.executor; });
@@ -210,7 +225,7 @@ std::optional<bool> dag_scheduler::on_missing_partition(job_run& job, stage_run&
   const auto& dependencies = stage.spec->dependencies;
   const auto from = std::find_if(dependencies.begin(), dependencies.end(), [&](const stage_dependency& d) {
     return d.kind == dependency_kind::one_to_one && job.stages[d.stage].id == detail.shuffle &&
-           job.stages[d.stage].spec->is_shuffle_map();
+           (job.stages[d.stage].spec->is_shuffle_map() || job.stages[d.stage].hands_on);
   });
   if (from == dependencies.end()) return std::nullopt;
   auto& parent = job.stages[from->stage];
@@ -224,7 +239,7 @@ std::optional<bool> dag_scheduler::on_missing_partition(job_run& job, stage_run&
          now, out);
     return true;
   }
-  if (has_output(parent, partition) && parent.tasks.attempt_of(partition) == detail.map_attempt)
+  if (is_kept(parent, partition) && parent.tasks.attempt_of(partition) == detail.map_attempt)
     lose_output(parent, partition, out);
   return true;
 }

@@ -209,6 +209,7 @@ void dag_scheduler::hand_over(lease_record& lease, task_lane& lane, task_batch&&
     install.inputs = stage.inputs;
     install.task_timeout = stage.spec->task_timeout;
     install.gang = stage.gang;
+    install.hands_on = stage.hands_on;
     orders.installs.push_back(std::move(install));
     record.installed.set(stage.id, stage.attempt);
     find_job(stage.job)->touched.add(record.info.executor);

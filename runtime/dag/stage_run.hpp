@@ -120,6 +120,9 @@ public:
   std::vector<std::uint32_t> fed_by;            ///< the same from the other side
   std::vector<bool> consumed;                   ///< outputs that were read by all and dropped; of one that feeds others
   std::uint32_t consumed_count = 0;
+  /// Of commands whose files commands of another stage read: sizes of what executors keep of them, by partition.
+  std::map<partition_index, std::uint64_t> handed;
+  bool hands_on = false;              ///< it is such a stage
   std::uint64_t unconsumed_bytes = 0; ///< of outputs that somebody will read
   bool paused = false;                ///< nothing more is made until some of that is read
   /// How often in a row a task has missed what it reads one to one.

@@ -16,6 +16,7 @@
 #include <troupe/runtime/execution/process_tree.hpp>
 #include <troupe/runtime/execution/publish_outputs.hpp>
 #include <troupe/runtime/scheduling/executor_exit.hpp>
+#include <troupe/runtime/storage/block_store.hpp>
 
 namespace troupe {
 
@@ -151,6 +152,14 @@ void keep_only_what_it_wrote(const std::string& directory) {
       fs::remove_all(entry.path(), ignored);
 }
 
+struct removed_at_end {
+  std::string path;
+  ~removed_at_end() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
 /// Knows how many commands this process runs, from before each one's start.
 class running_command {
 public:
@@ -180,6 +189,20 @@ private:
   bool ended_ = false;
 };
 
+/// Leaves what was published with the executor, for commands on hosts where it does not lie under the same name.
+attempt_end hand_on(const command_task& task, const std::vector<std::string>& outputs, const std::string& name) {
+  if (!may_differ_between_hosts(task.program.output_directory)) return {};
+  std::vector<std::string> paths;
+  for (const auto& output : outputs) paths.push_back(task.program.output_directory + "/" + output);
+  bucket_writer::options how;
+  how.memory = task.memory;
+  how.compression = task.results.compression;
+  if (task.results.blocks) how.directories = &task.results.blocks->directories();
+  how.name = name;
+  return store_output(task.stage.stage, task.partition, task.attempt, result_kind::block,
+                      pack_files(paths, std::move(how)), task.results);
+}
+
 attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
   command_arguments arguments;
   if (!task.argument.empty()) {
@@ -191,6 +214,14 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
                     std::to_string(task.attempt);
   const auto directory = make_directory(settings, name);
   if (!directory) return failed(directory.error());
+
+  // Beside its own directory, where nothing is in the way of its outputs.
+  const removed_at_end copies{*directory + ".inputs"};
+  for (std::size_t i = 0; i < task.inputs.size(); ++i) {
+    const auto places = unpack_files(*task.source, task.inputs[i], copies.path + "/" + std::to_string(i));
+    for (auto& path : arguments.inputs)
+      if (const auto place = places.find(path); place != places.end()) path = place->second;
+  }
 
   placeholder_values values;
   values.inputs = arguments.inputs;
@@ -262,7 +293,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
                                            std::to_string(::getpid()) + "-" + name);
     if (published) {
-      end.bytes = *published;
+      if (settings.hand_over && task.stage.hands_on) end = hand_on(task, arguments.outputs, name);
+      if (!end.failure) end.bytes = *published;
       keep_only_what_it_wrote(*directory);
     } else {
       end = failed_attempt(task_status::failed, published.error().message, tail_of_file(spec.stderr_file));
@@ -279,6 +311,8 @@ attempt_end run_command_task(const command_task& task, const command_settings& s
                              const stop_event& stop) noexcept {
   try {
     return run(task, settings, stop);
+  } catch (const fetch_failure& e) {
+    return missed_attempt(e);
   } catch (const std::exception& e) {
     return failed_attempt(task_status::failed, std::string{"the command could not be run: "} + e.what());
   }

@@ -9,6 +9,7 @@
 
 #include <troupe/runtime/execution/attempt_group.hpp>
 #include <troupe/runtime/execution/command_environment.hpp>
+#include <troupe/runtime/execution/handed_files.hpp>
 #include <troupe/runtime/execution/native_task.hpp>
 #include <troupe/runtime/execution/stop_event.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
@@ -24,6 +25,8 @@ struct command_settings {
   bool gpus = false;              ///< the executor has some, so that a task without any sees none
   duration kill_grace{};          ///< between SIGTERM and SIGKILL
   command_limits limits = {};
+  /// Executors of other hosts may be asked to read what its commands publish.
+  bool hand_over = false;
 };
 
 /// One attempt and what its lease gives it.
@@ -33,7 +36,11 @@ struct command_task {
   const task_resources& resources;
   partition_index partition = 0;
   attempt_number attempt = 0;
-  std::string_view argument; ///< encoded command_arguments; "" for none
+  std::string_view argument;        ///< encoded command_arguments; "" for none
+  std::vector<handed_input> inputs; ///< of its files, what executors keep of other stages
+  shuffle_source* source = nullptr; ///< for those
+  result_policy results;            ///< where it leaves what commands of another stage read
+  std::uint64_t memory = 0;         ///< bytes that may take meanwhile
 };
 
 /// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL; when it

@@ -293,8 +293,16 @@ attempt_end lease_thread::run_task(const stage_version& version, task_context& c
 
 attempt_end lease_thread::run_command(const stage_version& version, const task_batch& batch, std::uint32_t i,
                                       std::string_view argument) {
-  const command_task task{version.install,    *version.command, terms_.resources,
-                          batch.partition(i), batch.attempt(i), argument};
+  command_task task{
+      version.install,  *version.command, terms_.resources, batch.partition(i), batch.attempt(i), argument, {},
+      common_.shuffles, common_.results,  terms_.memory};
+  // The batch came from outside; what it does not say well is as if it were not said.
+  if (common_.shuffles)
+    for (const auto& input : batch.inputs)
+      if (i < input.endpoint_of_task.size() && i < input.attempt_of_task.size() &&
+          input.endpoint_of_task[i] < input.endpoints.size())
+        task.inputs.push_back(
+            {input.endpoints[input.endpoint_of_task[i]], input.stage, batch.partition(i), input.attempt_of_task[i]});
   return run_command_task(task, common_.commands, *stop_command_);
 }
 

@@ -12,30 +12,18 @@ namespace troupe {
 
 namespace {
 
-/// Keeps `content` in the executor's store under the attempt's own key.
-attempt_end store(const task_context& context, result_kind kind, block_content content, const result_policy& policy) {
-  if (!policy.blocks)
-    return failed_attempt(task_status::failed, "this executor keeps no blocks; it cannot hold the task's output");
-  attempt_end end;
-  end.kind = kind;
-  end.bytes = content.size();
-  if (kind == result_kind::map_output) end.buckets = encode_bucket_sizes(content.sizes());
-  const auto key = output_key(context.stage, context.partition, context.attempt);
-  if (const auto kept = policy.blocks->put(key, std::move(content)); !kept)
-    return failed_attempt(task_status::failed, "the task's output could not be kept: " + kept.error().message);
-  return end;
-}
-
 attempt_end run(const native_plan& plan, task_context& context, std::string_view argument,
                 const result_policy& policy) {
   auto value = plan.run(context, argument);
   if (context.buckets > 0) {
     if (!context.has_map_output())
       return failed_attempt(task_status::failed, "the task of a shuffle map stage ended without a map output");
-    return store(context, result_kind::map_output, context.take_map_output(), policy);
+    return store_output(context.stage, context.partition, context.attempt, result_kind::map_output,
+                        context.take_map_output(), policy);
   }
   if (const auto size = value.size(); size > policy.max_inline_result) {
-    auto end = store(context, result_kind::block, block_content::of(std::move(value), policy.compression), policy);
+    auto end = store_output(context.stage, context.partition, context.attempt, result_kind::block,
+                            block_content::of(std::move(value), policy.compression), policy);
     end.bytes = size; // of the value, not of what it takes there
     return end;
   }
@@ -56,17 +44,35 @@ attempt_end failed_attempt(task_status status, std::string_view message, std::st
   return end;
 }
 
+attempt_end store_output(stage_id stage, partition_index partition, attempt_number attempt, result_kind kind,
+                         block_content content, const result_policy& policy) {
+  if (!policy.blocks)
+    return failed_attempt(task_status::failed, "this executor keeps no blocks; it cannot hold the task's output");
+  attempt_end end;
+  end.kind = kind;
+  end.bytes = content.size();
+  if (kind == result_kind::map_output) end.buckets = encode_bucket_sizes(content.sizes());
+  const auto key = output_key(stage, partition, attempt);
+  if (const auto kept = policy.blocks->put(key, std::move(content)); !kept)
+    return failed_attempt(task_status::failed, "the task's output could not be kept: " + kept.error().message);
+  return end;
+}
+
+attempt_end missed_attempt(const fetch_failure& why) {
+  auto end = failed_attempt(task_status::fetch_failed, why.what());
+  end.failure->shuffle = why.shuffle;
+  end.failure->map_partition = why.partition;
+  end.failure->map_attempt = why.attempt;
+  end.failure->map_executor = why.executor;
+  return end;
+}
+
 attempt_end run_native_task(const native_plan& plan, task_context& context, std::string_view argument,
                             const result_policy& policy) noexcept {
   try {
     return run(plan, context, argument, policy);
   } catch (const fetch_failure& e) {
-    auto end = failed_attempt(task_status::fetch_failed, e.what());
-    end.failure->shuffle = e.shuffle;
-    end.failure->map_partition = e.partition;
-    end.failure->map_attempt = e.attempt;
-    end.failure->map_executor = e.executor;
-    return end;
+    return missed_attempt(e);
   } catch (const std::exception& e) {
     return failed_attempt(task_status::failed, e.what(), tail_of_file(policy.stderr_file));
   } catch (...) {

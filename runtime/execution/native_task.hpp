@@ -15,7 +15,9 @@ namespace troupe {
 
 class block_store;
 class native_plan;
+class fetch_failure;
 class task_context;
+struct block_content;
 
 /// How an attempt ended. Made on its lease thread.
 struct attempt_end {
@@ -42,6 +44,13 @@ struct result_policy {
   std::string stderr_file;      ///< whose tail goes with a failure; "" for none
   page_compression compression; ///< of what becomes a block
 };
+
+/// Keeps `content` in the executor's store under the attempt's own key.
+attempt_end store_output(stage_id stage, partition_index partition, attempt_number attempt, result_kind kind,
+                         block_content content, const result_policy& policy);
+
+/// The end of an attempt that could not have what it was to read.
+attempt_end missed_attempt(const fetch_failure& why);
 
 /// Runs the task that `context` has begun on the calling thread. Never throws: whatever the task throws is its failure.
 attempt_end run_native_task(const native_plan& plan, task_context& context, std::string_view argument,

@@ -90,7 +90,7 @@ void task_context::read_partition(std::size_t index, const std::function<void(st
     throw std::runtime_error("the batch does not say where the input of partition " + std::to_string(partition) +
                              " lies");
   env_.shuffles->read_partition(input.endpoints[input.endpoint_of_task[position_]], input.stage, partition,
-                                input.attempt_of_task[position_], each);
+                                input.attempt_of_task[position_], 0, each);
 }
 
 std::shared_ptr<const void> task_context::broadcast(const broadcast_reference& which, std::type_index type,

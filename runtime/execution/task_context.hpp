@@ -63,9 +63,10 @@ public:
   /// Calls `each` with the pages of `bucket` of every map output, in map partition order. Throws fetch_failure.
   virtual void read(const shuffle_input& input, std::uint32_t bucket,
                     const std::function<void(std::string_view)>& each) = 0;
-  /// Calls `each` with the pages of the one bucket of a task's output. Throws fetch_failure.
+  /// Calls `each` with the pages of a bucket of one task's output. Throws fetch_failure.
   virtual void read_partition(const block_endpoint& from, stage_id stage, partition_index partition,
-                              attempt_number attempt, const std::function<void(std::string_view)>& each) = 0;
+                              attempt_number attempt, std::uint32_t bucket,
+                              const std::function<void(std::string_view)>& each) = 0;
   /// Reads nothing more from an executor that is gone: whoever waits for it need not wait on. Any thread.
   virtual void forget(executor_id executor) = 0;
 };

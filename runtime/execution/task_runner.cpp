@@ -50,8 +50,9 @@ struct task_runner::impl {
     common.shuffles = opts.shuffles;
     common.broadcasts = opts.broadcasts;
     common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file, opts.compression};
-    common.commands = {opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace,
-                       opts.limits};
+    common.commands = {
+        opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace, opts.limits,
+        opts.hand_over};
     common.gang = &gang;
     common.flush_tasks = std::max(1u, opts.flush_tasks);
     common.on_outcomes = opts.on_outcomes;

@@ -42,6 +42,7 @@ public:
     memory_split memory;                            ///< how much of its memory a task's buffers take
     page_compression compression;                   ///< of map outputs and large results
     command_limits limits;                          ///< what commands may take
+    bool hand_over = false;                         ///< see command_settings
     duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
     std::function<void(barrier_arrival)> on_arrival; ///< a task waits for the others of its gang

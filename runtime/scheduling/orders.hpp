@@ -72,10 +72,11 @@ struct stage_install {
   /// Of a gang: `host:port` of the block server of each task's executor, by partition; the host alone where it has
   /// none. Null: the stage is none.
   std::shared_ptr<const packed_column> gang;
+  bool hands_on = false; ///< of commands: those of another stage read their files, each those of its own partition
 
   bool operator==(const stage_install& other) const {
     return stage == other.stage && stage_attempt == other.stage_attempt && job == other.job && name == other.name &&
-           tasks == other.tasks && buckets == other.buckets && inputs == other.inputs &&
+           tasks == other.tasks && buckets == other.buckets && inputs == other.inputs && hands_on == other.hands_on &&
            task_timeout == other.task_timeout && (gang && other.gang ? *gang == *other.gang : gang == other.gang) &&
            (program && other.program ? *program == *other.program : program == other.program);
   }
@@ -83,9 +84,13 @@ struct stage_install {
 
 /// Where the partitions lie that the tasks of a batch read one to one from a parent stage.
 struct partition_inputs {
+  static constexpr std::uint32_t nowhere = 0xffff'ffff;
+
   stage_id stage; ///< that made them
   std::vector<block_endpoint> endpoints;
-  std::vector<std::uint32_t> endpoint_of_task; ///< by position in the batch, an index in `endpoints`
+  /// By position in the batch, an index in `endpoints`; `nowhere`: no executor keeps it, it lies in files under their
+  /// own names.
+  std::vector<std::uint32_t> endpoint_of_task;
   std::vector<attempt_number> attempt_of_task; ///< by position in the batch, the accepted attempt
 
   bool operator==(const partition_inputs&) const = default;
@@ -103,7 +108,7 @@ struct task_batch {
   std::shared_ptr<const packed_column> arguments; ///< null: none
   std::uint32_t argument_offset = 0; ///< entry of the batch's first task, or of partition 0 where by_partition is set
   bool by_partition = false;         ///< entry = partition - argument_offset (in-process: the stage's own column)
-  std::vector<partition_inputs> inputs; ///< one per one-to-one dependency whose records executors keep, in order
+  std::vector<partition_inputs> inputs; ///< one per one-to-one dependency of which executors keep something, in order
 
   partition_index partition(std::uint32_t i) const noexcept { return partitions.empty() ? first + i : partitions[i]; }
   attempt_number attempt(std::uint32_t i) const noexcept { return attempts.empty() ? 0 : attempts[i]; }

@@ -94,8 +94,9 @@ void block_client::read(const shuffle_input& input, std::uint32_t bucket,
 }
 
 void block_client::read_partition(const block_endpoint& from, stage_id stage, partition_index partition,
-                                  attempt_number attempt, const std::function<void(std::string_view)>& each) {
-  const auto read = fetch(from, output_key(stage, partition, attempt), 0, each);
+                                  attempt_number attempt, std::uint32_t bucket,
+                                  const std::function<void(std::string_view)>& each) {
+  const auto read = fetch(from, output_key(stage, partition, attempt), bucket, each);
   if (read) return;
   spare_what_is_read(read.error());
   throw fetch_failure(read.error().message, stage, partition, attempt, from.executor);

@@ -23,7 +23,7 @@ public:
             const std::function<void(std::string_view)>& each) override {
     for (const auto& output : outputs_.at(input.shuffle)) read_pages(output.pages.at(bucket), each);
   }
-  void read_partition(const block_endpoint&, stage_id stage, partition_index partition, attempt_number,
+  void read_partition(const block_endpoint&, stage_id stage, partition_index partition, attempt_number, std::uint32_t,
                       const std::function<void(std::string_view)>& each) override {
     read_pages(outputs_.at(stage).at(partition).pages.at(0), each);
   }

@@ -419,7 +419,8 @@ TEST(job_file, stages_may_have_time_outs) {
 TEST(job_file, stages_may_be_gangs) {
   const std::string text =
       "name: x\nstages:\n  a: {run: [true], barrier: true, sync-timeout: 30s}\n"
-      "  b: {run: [true], barrier: true}\n  c: {run: [true]}\n  d: {run: [true], barrier: false}\n";
+      "  b: {run: [true], barrier: true}\n  c: {run: [true], indeterminate: true}\n  d: {run: [true], barrier: "
+      "false}\n";
   const auto of_conf = settings_of("troupe.barrier.sync-timeout: 5s");
   ASSERT_TRUE(of_conf) << of_conf.error().message;
   job_defaults defaults;
@@ -433,6 +434,8 @@ TEST(job_file, stages_may_be_gangs) {
   EXPECT_TRUE(job->stages[1].barrier);
   EXPECT_EQ(job->stages[1].sync_timeout, std::chrono::seconds{5});
   EXPECT_FALSE(job->stages[2].barrier);
+  EXPECT_TRUE(job->stages[2].indeterminate);
+  EXPECT_FALSE(job->stages[3].indeterminate);
   EXPECT_EQ(job->stages[2].sync_timeout, never) << "nobody waits";
   EXPECT_FALSE(job->stages[3].barrier);
   EXPECT_EQ(settings_of("{}")->get(keys::barrier_sync_timeout), std::chrono::hours{365 * 24}) << "as Spark has it";

@@ -247,6 +247,79 @@ TEST_F(pipelines, make_consumed_inputs_again_for_an_output_that_is_lost) {
   h.check_idle();
 }
 
+/// Commands whose files their executors keep for those of other hosts.
+class pipelines_of_files : public pipelines {
+protected:
+  job_builder commands(std::uint32_t tasks) {
+    job_builder job{"files"};
+    job.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+    job.stage("make", tasks).command();
+    job.stage("use", tasks).with(1).command().after(0, dependency_kind::one_to_one);
+    return job;
+  }
+  void keep(scheduler_harness& h, executor_id e, const fake_attempt& a) {
+    h.deliver(h.executor(e).report({stored(a, 1000)}));
+  }
+};
+
+TEST_F(pipelines_of_files, say_where_they_are_kept_and_drop_them_when_they_were_read) {
+  scheduler_harness h;
+  const auto a = maker(h);
+  const auto b = user(h);
+  const auto job = h.submit(commands(2));
+  EXPECT_TRUE(h.last_orders.at(a).installs.at(0).hands_on);
+  keep(h, a, attempt(h, job, 0, 0));
+  ASSERT_THAT(h.last_orders.at(b).batches, SizeIs(1));
+  EXPECT_FALSE(h.last_orders.at(b).installs.at(0).hands_on);
+  const auto inputs = h.last_orders.at(b).batches[0].inputs;
+  ASSERT_THAT(inputs, SizeIs(1));
+  EXPECT_EQ(inputs[0].endpoints.at(inputs[0].endpoint_of_task.at(0)).executor, a);
+  EXPECT_TRUE(h.scheduler.executors()[0].running > 0);
+  h.succeed(attempt(h, job, 0, 1)); // on a file system that all share
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(h.last_orders.at(a).consumed, SizeIs(1));
+  const auto& next = h.last_orders.at(b).batches.at(0).inputs.at(0);
+  EXPECT_EQ(next.endpoint_of_task.at(0), partition_inputs::nowhere);
+  h.succeed(attempt(h, job, 1, 1));
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  h.check_idle();
+}
+
+TEST_F(pipelines_of_files, make_again_what_was_kept_by_who_is_lost) {
+  scheduler_harness h;
+  const auto a = maker(h);
+  maker(h);
+  const auto job = h.submit(commands(1));
+  const auto first = attempt(h, job, 0, 0);
+  const auto on = h.executor_of(first);
+  keep(h, on, first);
+  h.lose(on);
+  EXPECT_THAT(h.events<events::map_output_lost>(), SizeIs(1));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(0));
+  user(h);
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  static_cast<void>(a);
+  h.check_idle();
+}
+
+TEST_F(pipelines_of_files, pause_by_what_is_kept) {
+  dag_scheduler::options o;
+  o.max_unconsumed = 1000;
+  scheduler_harness h{o};
+  const auto a = maker(h);
+  user(h);
+  const auto job = h.submit(commands(3));
+  keep(h, a, attempt(h, job, 0, 0));
+  EXPECT_THAT(partitions(h, job, 0), IsEmpty());
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(1));
+  h.drain();
+  h.check_idle();
+}
+
 TEST_F(pipelines, wait_for_gangs_as_a_whole) {
   scheduler_harness h;
   maker(h);

@@ -273,7 +273,7 @@ class told_partitions : public shuffle_source {
 public:
   void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
   void read_partition(const block_endpoint& from, stage_id stage, partition_index partition, attempt_number attempt,
-                      const std::function<void(std::string_view)>& each) override {
+                      std::uint32_t, const std::function<void(std::string_view)>& each) override {
     each(std::to_string(from.executor.value) + ": " + std::to_string(stage.value) + "/" + std::to_string(partition) +
          "/" + std::to_string(attempt));
   }

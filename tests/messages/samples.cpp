@@ -36,7 +36,7 @@ static_assert(field_count<outcome_batch>() == 14);
 static_assert(field_count<partition_inputs>() == 4);
 static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 5);
-static_assert(field_count<stage_install>() == 10);
+static_assert(field_count<stage_install>() == 11);
 static_assert(field_count<stage_progress>() == 16);
 static_assert(field_count<stage_spec>() == 16);
 static_assert(field_count<task_batch>() == 11);
@@ -226,6 +226,7 @@ stage_install full_install() {
   input.empty_of_map = std::make_shared<const packed_column>(column({"", any_bytes, "x"}));
   s.inputs = {input};
   s.gang = std::make_shared<const packed_column>(column({"host-a:4242", "host-b", "", any_bytes}));
+  s.hands_on = true;
   return s;
 }
 
@@ -290,7 +291,7 @@ task_batch scattered_batch() {
   b.argument_offset = 1;
   b.inputs = {{stage_id{20},
                {{executor_id{7}, 0x8000000000000001u, "node1", 4711}, {executor_id{8}, 3, "", 0}},
-               {1, 0, 0, 1},
+               {1, 0, partition_inputs::nowhere, 1},
                {0, 4'000'000'000, 1, 2}}};
   return b;
 }

@@ -104,9 +104,10 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
       auto& inputs = inputs_[{a.stage, a.partition, a.attempt}];
       inputs.clear();
       for (const auto& input : b.inputs) {
-        if (input.endpoint_of_task.size() != b.count || input.attempt_of_task.size() != b.count ||
-            input.endpoint_of_task[i] >= input.endpoints.size())
+        if (input.endpoint_of_task.size() != b.count || input.attempt_of_task.size() != b.count)
           return fault("inputs that do not fit their batch");
+        if (input.endpoint_of_task[i] == partition_inputs::nowhere) continue;
+        if (input.endpoint_of_task[i] >= input.endpoints.size()) return fault("inputs of nobody");
         inputs.push_back(
             {input.stage, a.partition, input.attempt_of_task[i], input.endpoints[input.endpoint_of_task[i]].executor});
       }

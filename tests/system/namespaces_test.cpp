@@ -29,12 +29,13 @@ struct cluster_of_hosts {
   std::unique_ptr<role_process> driver;
   std::vector<std::unique_ptr<role_process>> executors;
 
-  cluster_of_hosts() {
+  /// @param job file of the job to run in place of that one
+  /// @param own a directory that each host has for itself
+  explicit cluster_of_hosts(const std::string& job = {}, const std::string& own = {}) {
     const auto card = base.path() + "/card";
-    driver = std::make_unique<role_process>(
-        "driver-of-hosts",
-        std::vector<std::string>{network.address(0), base.path() + "/run", card, meeting.directory(), "2"},
-        network.on(0));
+    std::vector<std::string> task{network.address(0), base.path() + "/run", card, meeting.directory(), "2"};
+    if (!job.empty()) task.push_back(job);
+    driver = std::make_unique<role_process>("driver-of-hosts", task, network.on(0));
     testing::wait_until([&] {
       words.clear();
       std::ifstream file{card};
@@ -49,7 +50,11 @@ struct cluster_of_hosts {
       for (const auto* setting :
            {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s", "troupe.transfer.same-host=never"})
         arguments.emplace_back(setting);
-      executors.push_back(std::make_unique<role_process>("executor", arguments, network.on(i)));
+      auto before = network.on(i);
+      if (!own.empty())
+        for (const auto* word : {"unshare", "-m", "sh", "-c", R"(mount -t tmpfs none "$0" && exec "$@")", own.c_str()})
+          before.emplace_back(word);
+      executors.push_back(std::make_unique<role_process>("executor", arguments, before));
     }
   }
   std::string all_output() const { return driver->output() + executors[0]->output() + executors[1]->output(); }
@@ -76,6 +81,46 @@ TEST(hosts_of_a_network, one_that_is_cut_off_is_given_up_and_ends_by_itself) {
   ASSERT_TRUE(code.has_value()) << "it waits for a driver that it cannot reach";
   EXPECT_EQ(*code, 4) << hosts.executors[1]->output();
   EXPECT_THAT(hosts.executors[1]->output(), HasSubstr("troupe.executor.driver-timeout"));
+}
+
+TEST(hosts_of_a_network, hand_files_over_where_they_share_no_file_system) {
+  const testing::temporary_directory folder;
+  const auto seen = folder.path() + "/seen";
+  const auto own = folder.path() + "/out";
+  std::filesystem::create_directory(seen);
+  std::filesystem::create_directory(own);
+  std::ofstream{folder.path() + "/job.yaml"} << R"(name: files
+profiles:
+  any: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
+stages:
+  make:
+    profile: any
+    tasks: 3
+    prefer: [host-1]
+    run: [sh, -c, 'seq 300000 >"$1"; echo "$2" >>"$1"', make, "{output}", "{partition}"]
+    outputs: ["made-{partition}"]
+  use:
+    profile: any
+    prefer: [host-2]
+    after: {make: one-to-one}
+    run: [sh, -c, 'cp "$1" )" << seen << R"(/"$2"; echo "$1" >>)"
+                                             << seen << R"(/names', use, "{input}", "{partition}"]
+)";
+  cluster_of_hosts hosts{folder.path() + "/job.yaml", own};
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("the job has succeeded"));
+  EXPECT_TRUE(std::filesystem::is_empty(own)) << "each host has its own";
+  for (const auto* partition : {"0", "1", "2"}) {
+    std::ifstream file{seen + "/" + partition};
+    std::string last;
+    std::size_t lines = 0;
+    for (std::string line; std::getline(file, line); ++lines) last = line;
+    EXPECT_EQ(lines, 300'001u);
+    EXPECT_EQ(last, partition);
+  }
+  std::ifstream names{seen + "/names"};
+  for (std::string name; std::getline(names, name);)
+    EXPECT_THAT(name, AllOf(HasSubstr("/made-"), HasSubstr(".inputs/"))) << "a copy, under its own name";
 }
 
 class killed_on_its_host : public ::testing::TestWithParam<const char*> {};

@@ -7,6 +7,7 @@
 
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/api/run.hpp>
+#include <troupe/runtime/config/job_file.hpp>
 #include <troupe/tests/system/services_role.hpp>
 #include <troupe/tests/system/stages.hpp>
 
@@ -37,7 +38,8 @@ int play_driver(const std::vector<std::string>& arguments) {
 }
 
 /// A driver on one of several hosts, whose executors are started by hand. ARGUMENTS: its address, parent of the run
-/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for.
+/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for; then
+/// perhaps a job file to be run in place of the job whose tasks wait at their points.
 int play_driver_of_hosts(const std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
   for (const auto& assignment :
@@ -64,6 +66,13 @@ int play_driver_of_hosts(const std::vector<std::string>& arguments) {
         return status && status->executors.size() == wanted;
       }))
     throw std::runtime_error("the executors did not come");
+  if (arguments.size() > 5) {
+    auto job = load_job(arguments[5], {1});
+    if (!job) throw std::runtime_error(job.error().message);
+    const auto end = app.jobs()->run(std::make_shared<const job_spec>(std::move(*job)));
+    std::cout << (end.failure ? end.failure.message : "the job has succeeded") << std::endl;
+    return end.failure ? 1 : 0;
+  }
   session session{app.jobs(), app.make_session_options()};
   const bool right = run_three_stages(session, arguments.at(3), executor_by_hand()) == expected_of_three_stages();
   std::cout << (right ? "as expected" : "wrong") << std::endl;

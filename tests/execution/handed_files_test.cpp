@@ -1,0 +1,134 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <troupe/runtime/execution/handed_files.hpp>
+#include <troupe/runtime/storage/page.hpp>
+
+#include "runner_fixture.hpp"
+
+namespace troupe::testing_execution {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+void write(const std::string& path, const std::string& text) { std::ofstream{path} << text; }
+
+std::string read(const std::string& path) {
+  std::ifstream file{path};
+  return (std::ostringstream{} << file.rdbuf()).str();
+}
+
+/// One block set that an executor keeps.
+class kept_files : public shuffle_source {
+public:
+  explicit kept_files(block_content content) : content_(std::move(content)) {}
+  void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
+  void read_partition(const block_endpoint& from, stage_id stage, partition_index partition, attempt_number attempt,
+                      std::uint32_t bucket, const std::function<void(std::string_view)>& each) override {
+    if (bucket >= content_.pages.size() || stage != stage_id{3})
+      throw fetch_failure("no block", stage, partition, attempt, from.executor);
+    asked.push_back(bucket);
+    for (const auto& page : content_.pages[bucket]) {
+      page_reader reader{page};
+      each(*reader.next());
+    }
+  }
+  void forget(executor_id) override {}
+
+  std::vector<std::uint32_t> asked;
+
+private:
+  block_content content_;
+};
+
+class handed_files : public ::testing::Test {
+protected:
+  handed_files() {
+    for (int i = 0; text_.size() < 3'000'000; ++i) text_ += std::to_string(i) + '\n';
+    write(scratch_.file("one.txt"), text_);
+    write(scratch_.file("empty"), "");
+    fs::permissions(scratch_.file("one.txt"), static_cast<fs::perms>(0750));
+  }
+  std::vector<std::string> paths() const { return {scratch_.file("one.txt"), scratch_.file("empty")}; }
+  std::string copies() const { return scratch_.file("copies"); }
+
+  scratch_directory scratch_;
+  std::string text_;
+  handed_input input_{{}, stage_id{3}, 7, 1};
+};
+
+TEST_F(handed_files, that_lie_where_they_were_published_are_not_copied) {
+  kept_files kept{pack_files(paths(), {})};
+  const auto places = unpack_files(kept, input_, copies());
+  EXPECT_EQ(places.at(paths()[0]), paths()[0]);
+  EXPECT_EQ(places.at(paths()[1]), paths()[1]);
+  EXPECT_EQ(kept.asked, std::vector<std::uint32_t>{0}) << "the list is enough";
+  EXPECT_FALSE(fs::exists(copies()));
+}
+
+TEST_F(handed_files, that_are_not_there_are_copied_under_their_names) {
+  kept_files kept{pack_files(paths(), {})};
+  for (const auto& path : paths()) fs::remove(path);
+  const auto places = unpack_files(kept, input_, copies());
+  const auto& one = places.at(paths()[0]);
+  EXPECT_EQ(fs::path{one}.filename(), "one.txt");
+  EXPECT_EQ(read(one), text_);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(one).permissions()), 0750u);
+  EXPECT_TRUE(fs::exists(places.at(paths()[1])));
+  EXPECT_EQ(fs::file_size(places.at(paths()[1])), 0u);
+}
+
+TEST_F(handed_files, another_file_of_the_same_name_is_not_taken_for_it) {
+  kept_files kept{pack_files(paths(), {})};
+  write(paths()[0], std::string(text_.size(), 'x'));
+  const auto places = unpack_files(kept, input_, copies());
+  EXPECT_NE(places.at(paths()[0]), paths()[0]);
+  EXPECT_EQ(read(places.at(paths()[0])), text_);
+}
+
+TEST_F(handed_files, that_nobody_keeps_are_missed) {
+  kept_files kept{pack_files(paths(), {})};
+  input_.stage = stage_id{4};
+  EXPECT_THROW(unpack_files(kept, input_, copies()), fetch_failure);
+}
+
+TEST_F(handed_files, a_list_or_a_file_that_is_cut_short_is_noticed) {
+  block_content cut = pack_files(paths(), {});
+  fs::remove(paths()[0]);
+  auto& pages = cut.pages[1];
+  ASSERT_GT(pages.size(), 1u);
+  pages.pop_back();
+  kept_files kept{std::move(cut)};
+  try {
+    unpack_files(kept, input_, copies());
+    FAIL() << "it takes a part for the whole";
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("one.txt"), HasSubstr("of " + std::to_string(text_.size()))));
+  }
+  kept_files garbage{block_content::of("no list", {})};
+  EXPECT_THROW(unpack_files(garbage, input_, copies()), std::runtime_error);
+}
+
+TEST_F(handed_files, that_cannot_be_read_are_named) {
+  fs::remove(paths()[1]);
+  try {
+    pack_files(paths(), {});
+    FAIL();
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr(paths()[1]));
+  }
+}
+
+TEST(file_systems, of_this_machine_alone_may_differ) {
+  scratch_directory scratch;
+  EXPECT_TRUE(may_differ_between_hosts(scratch.path().string()));
+  EXPECT_TRUE(may_differ_between_hosts("/not/there"));
+}
+
+} // namespace
+} // namespace troupe::testing_execution
