@@ -45,6 +45,15 @@ private:
   std::shared_ptr<const C> value_;
 };
 
+/// The one captured value of an operation.
+template <class C>
+captured<C> captures_of(std::string_view encoded) {
+  decoder in{encoded};
+  captured<C> value{in};
+  in.expect_end();
+  return value;
+}
+
 /// Appends what `captured` reads.
 /// @param held gets what has to stay where these bytes can be read
 /// @param publish none: the value is carried, however large it is

@@ -35,6 +35,12 @@ public:
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto& part = parts[i];
       const bool is_last = i + 1 == parts.size();
+      if (!is_last && !mark_of(part)->records)
+        return make_error(
+            ec::invalid_argument,
+            "the profile changes behind dataset '" + mark_of(part)->name +
+                "', whose records cannot travel to another stage: write a troupe_serialize for their type "
+                "(see serialize.hpp), or give both parts one profile");
       stage_spec stage;
       stage.dependencies = std::move(reads);
       stage.name = name_of(part, is_last ? action : "hand over");

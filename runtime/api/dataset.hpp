@@ -61,9 +61,9 @@ constexpr void check_call() {
 
 template <class T>
 class dataset {
-  static_assert(!detail::is_view<T>::value,
-                "troupe: records may not be pointers, references, C strings or views, which mean nothing in another "
-                "process. Cure: return the value itself, e.g. std::string in place of std::string_view.");
+  static_assert(!detail::holds_view<T>::value,
+                "troupe: records may not be pointers, references, C strings or views, nor hold any, which mean nothing "
+                "in another process. Cure: return the value itself, e.g. std::string in place of std::string_view.");
 
 public:
   using record_type = T;
@@ -158,8 +158,9 @@ public:
   }
 
   /// The pairs in the order of their keys (`operator<`, or the other way round), over all partitions; equal keys keep
-  /// their order. At once runs a job that looks at a sample of the keys, where there is more than one partition to
-  /// make.
+  /// their order. Numbers and enums are in the order of their values, whatever `operator<` an enum has; what is no
+  /// number comes behind all others, also within pairs and the like. At once runs a job that looks at a sample of the
+  /// keys, where there is more than one partition to make.
   dataset sort_by_key(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
     check_pair();
     return sort_as<detail::sorted_pairs<key_of, value_of>>("sort_by_key", order, partitions);
@@ -179,8 +180,10 @@ public:
   dataset with_resources(resource_profile profile) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->profile = std::move(profile);
-    node->records = detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
-                                      detail::make_operation<detail::partition_read<T>>()};
+    node->records.reset();
+    if constexpr (detail::can_travel<T>::value)
+      node->records = detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
+                                        detail::make_operation<detail::partition_read<T>>()};
     return {core_, std::move(node)};
   }
 
@@ -351,8 +354,10 @@ private:
     const auto wanted = core_->partitions_or_default(partitions);
     std::vector<std::string> bounds;
     if (wanted > 1) {
-      constexpr std::uint64_t per_range = 60; // so that no range is much larger than the others
-      const auto of_each = std::max<std::uint64_t>(20, per_range * wanted / std::max(1u, node_->partitions));
+      constexpr std::uint64_t per_range = 60;           // so that no range is much larger than the others
+      constexpr std::uint64_t sample_bytes = 512 << 10; // which the driver passes on
+      const std::uint64_t parts = std::max(1u, node_->partitions);
+      const std::pair of_each{std::max<std::uint64_t>(4, per_range * wanted / parts), sample_bytes / parts};
       std::vector<std::pair<std::uint64_t, std::vector<std::string>>> samples;
       act(detail::make_operation<detail::sample_terminal<Form>>(encode_value(of_each)), "sample",
           [&](std::string_view bytes) {
@@ -361,7 +366,9 @@ private:
       bounds = detail::range_bounds<detail::directed_order<typename Form::key, Down>>(std::move(samples), wanted);
     }
     const auto count = static_cast<std::uint32_t>(bounds.size() + 1);
-    auto edge = shuffle(detail::make_operation<detail::range_write<Form, Down>>(encode_value(bounds)), count);
+    auto encoded = detail::encode_captures(with(std::move(bounds)), core_->publisher());
+    auto edge = shuffle(detail::make_operation<detail::range_write<Form, Down>>(std::move(encoded.bytes)), count,
+                        std::move(encoded.held));
     return {core_, reader(name, detail::make_operation<detail::sort_read<Form, Down>>(), {std::move(edge)}, count)};
   }
 

@@ -41,10 +41,10 @@ struct dataset_node {
   std::vector<std::shared_ptr<const shuffle_edge>> shuffles; ///< that the source reads, in its own order
   std::shared_ptr<const packed_column> arguments;            ///< of the source, per partition; null for none
   std::optional<resource_profile> profile;                   ///< attached by with_resources
-  std::optional<hand_over> records;                          ///< with `profile`: of this dataset
-  bool barrier = false;                                      ///< its stage is a gang
-  bool indeterminate = false;                                ///< it may have other records when it is computed again
-  std::vector<std::shared_ptr<const void>> held;             ///< what `step` needs to be there
+  std::optional<hand_over> records;              ///< with `profile`: of this dataset; nothing: they cannot travel
+  bool barrier = false;                          ///< its stage is a gang
+  bool indeterminate = false;                    ///< it may have other records when it is computed again
+  std::vector<std::shared_ptr<const void>> held; ///< what `step` needs to be there
 };
 
 } // namespace troupe::detail

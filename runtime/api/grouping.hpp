@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <troupe/runtime/api/keyed_table.hpp>
+#include <troupe/runtime/api/memory_of.hpp>
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/api/stable_hash.hpp>
@@ -27,12 +28,6 @@
 #include <troupe/runtime/storage/record_spill.hpp>
 
 namespace troupe::detail {
-
-/// Bytes that a value takes beside its own size, seen from the size of its encoding.
-template <class V>
-constexpr std::uint64_t outside_of(std::uint64_t encoded) noexcept {
-  return std::is_trivially_copyable_v<V> ? 0 : encoded + sizeof(void*);
-}
 
 /// Bytes that a key takes in a table whose entries are of this size, with what growing leaves unused.
 constexpr std::uint64_t table_bytes_of(std::size_t key, std::size_t entry) noexcept { return 2 * (key + entry) + 16; }
@@ -45,15 +40,22 @@ public:
   static constexpr bool has_sides = false;
   explicit folded(Function& function) : function_(&function) {}
 
-  static kept first(std::uint8_t, decoder& in) { return serializer<V>::read(in); }
-  void add(kept& to, std::uint8_t, decoder& in) { to = (*function_)(std::move(to), serializer<V>::read(in)); }
+  static kept first(std::uint8_t, decoder& in, std::uint64_t& bytes) {
+    auto value = serializer<V>::read(in);
+    bytes += memory_outside(value);
+    return value;
+  }
+  /// @param bytes gets what more is kept for the key now, at most
+  void add(kept& to, std::uint8_t, decoder& in, std::uint64_t& bytes) {
+    auto value = serializer<V>::read(in);
+    bytes += memory_outside(value);
+    to = (*function_)(std::move(to), std::move(value));
+  }
   static void skip(std::uint8_t, decoder& in) { static_cast<void>(serializer<V>::read(in)); }
-  /// Bytes that it takes now, at most, for so many encoded ones.
-  static std::uint64_t bytes_of(std::uint8_t, std::uint64_t encoded) noexcept { return outside_of<V>(encoded); }
-  /// Calls `record(side, value)` for what has to be read to have it again.
   /// A fold need not be as large as all that went into it: then what is counted for it is too much.
   static constexpr bool may_shrink = !std::is_trivially_copyable_v<V>;
-  static std::uint64_t bytes_now(const kept& what) { return outside_of<V>(encode_value(what).size()); }
+  static std::uint64_t bytes_now(const kept& what) { return memory_outside(what); }
+  /// Calls `record(side, value)` for what has to be read to have it again.
   template <class Record>
   static void write(const kept& what, Record record) {
     record(std::uint8_t{0}, what);
@@ -70,16 +72,16 @@ struct listed {
   static constexpr bool has_sides = false;
   static constexpr bool may_shrink = false;
 
-  static kept first(std::uint8_t side, decoder& in) {
+  static kept first(std::uint8_t side, decoder& in, std::uint64_t& bytes) {
     kept values;
-    add(values, side, in);
+    add(values, side, in, bytes);
     return values;
   }
-  static void add(kept& to, std::uint8_t, decoder& in) { to.push_back(serializer<V>::read(in)); }
-  static void skip(std::uint8_t, decoder& in) { static_cast<void>(serializer<V>::read(in)); }
-  static std::uint64_t bytes_of(std::uint8_t, std::uint64_t encoded) noexcept {
-    return 2 * sizeof(V) + outside_of<V>(encoded);
+  static void add(kept& to, std::uint8_t, decoder& in, std::uint64_t& bytes) {
+    to.push_back(serializer<V>::read(in));
+    bytes += 2 * sizeof(V) + memory_outside<V>(to.back());
   }
+  static void skip(std::uint8_t, decoder& in) { static_cast<void>(serializer<V>::read(in)); }
   template <class Record>
   static void write(const kept& what, Record record) {
     for (const auto& value : what) record(std::uint8_t{0}, value);
@@ -93,22 +95,19 @@ struct paired {
   static constexpr bool has_sides = true;
   static constexpr bool may_shrink = false;
 
-  static kept first(std::uint8_t side, decoder& in) {
+  static kept first(std::uint8_t side, decoder& in, std::uint64_t& bytes) {
     kept values;
-    add(values, side, in);
+    add(values, side, in, bytes);
     return values;
   }
-  static void add(kept& to, std::uint8_t side, decoder& in) {
+  static void add(kept& to, std::uint8_t side, decoder& in, std::uint64_t& bytes) {
     if (side == 0)
-      listed<V>::add(to.first, side, in);
+      listed<V>::add(to.first, side, in, bytes);
     else
-      listed<W>::add(to.second, side, in);
+      listed<W>::add(to.second, side, in, bytes);
   }
   static void skip(std::uint8_t side, decoder& in) {
     side == 0 ? listed<V>::skip(side, in) : listed<W>::skip(side, in);
-  }
-  static std::uint64_t bytes_of(std::uint8_t side, std::uint64_t encoded) noexcept {
-    return side == 0 ? listed<V>::bytes_of(side, encoded) : listed<W>::bytes_of(side, encoded);
   }
   template <class Record>
   static void write(const kept& what, Record record) {
@@ -166,15 +165,13 @@ private:
 
   void add(std::string_view key, std::uint64_t hash, std::uint8_t side, decoder& in) {
     if (hash > last_) return follow(key, hash, side, in);
-    const auto before = in.left();
     std::uint64_t bytes = 0;
     if (auto* const known = table_.find(key, hash)) {
-      policy_.add(known->value.what, side, in);
-      bytes = Policy::bytes_of(side, before - in.left());
+      policy_.add(known->value.what, side, in, bytes);
       known->value.bytes += bytes;
     } else {
-      auto first = policy_.first(side, in);
-      bytes = table_bytes_of(key.size(), sizeof(typename table::entry)) + Policy::bytes_of(side, before - in.left());
+      bytes = table_bytes_of(key.size(), sizeof(typename table::entry));
+      auto first = policy_.first(side, in, bytes);
       table_.insert(key, hash, {std::move(first), bytes});
     }
     used_ += bytes;
@@ -205,7 +202,10 @@ private:
       used_ = 0;
       for (auto& entry : table_.entries())
         used_ += entry.value.bytes = table_bytes_of(entry.key_size, sizeof entry) + Policy::bytes_now(entry.value.what);
-      if (used_ <= memory_ - memory_ / 4) return; // else it would soon be looked at again
+      if (used_ <= memory_ - memory_ / 4) { // else it would soon be looked at again
+        stuck_ = 0;
+        return;
+      }
     }
     while (used_ > memory_ - memory_ / 4 && halve()) {}
     stuck_ = used_ > memory_ ? used_ + used_ / 8 : 0; // in vain: not with every record
@@ -242,7 +242,7 @@ private:
         Policy::write(entry.value.what, [&](std::uint8_t side, const auto& value) {
           write(upper.records, key, side, [&](encoder& out) { out(value); });
         });
-        entry.value.what = {};
+        [[maybe_unused]] const auto gone = std::move(entry.value.what); // so that both are never there as a whole
       }
     }
     aside_.push_back(std::move(upper));

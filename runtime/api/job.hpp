@@ -66,10 +66,21 @@ struct task_signature {
 };
 template <class R>
 struct task_signature<R (*)()> : task_types<R, nothing, nothing> {};
+template <class A>
+inline constexpr bool is_changeable = std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
+
 template <class R, class A>
-struct task_signature<R (*)(A)> : task_types<R, nothing, std::decay_t<A>> {};
+struct task_signature<R (*)(A)> : task_types<R, nothing, std::decay_t<A>> {
+  static_assert(
+      !is_changeable<A>,
+      "troupe: a task function takes its argument by value or by const reference: nobody would see the change");
+};
 template <class R, class C, class A>
-struct task_signature<R (*)(C, A)> : task_types<R, std::decay_t<C>, std::decay_t<A>> {};
+struct task_signature<R (*)(C, A)> : task_types<R, std::decay_t<C>, std::decay_t<A>> {
+  static_assert(!is_changeable<C> && !is_changeable<A>,
+                "troupe: a task function takes its captures and its argument by value or by const reference: other "
+                "tasks have the same captures, and nobody would see the change");
+};
 template <>
 struct task_signature<task_function> : task_types<std::string, std::string, std::string, true> {};
 template <class R, class... A>
@@ -83,14 +94,6 @@ std::string encode_part(const T& value) {
   return encoded;
 }
 
-template <class C>
-captured<C> decode_captured(std::string_view encoded) {
-  decoder in{encoded};
-  captured<C> value{in};
-  in.expect_end();
-  return value;
-}
-
 template <auto Function>
 std::string run_task(task_context& context, std::string_view captures, std::string_view argument) {
   using types = task_signature<decltype(Function)>;
@@ -99,7 +102,7 @@ std::string run_task(task_context& context, std::string_view captures, std::stri
   } else {
     const auto call = [&]() -> decltype(auto) {
       if constexpr (!std::is_same_v<typename types::captures, nothing>)
-        return Function(*decode_captured<typename types::captures>(captures),
+        return Function(*captures_of<typename types::captures>(captures),
                         decode_value<typename types::argument>(argument));
       else if constexpr (!std::is_same_v<typename types::argument, nothing>)
         return Function(decode_value<typename types::argument>(argument));

@@ -26,6 +26,8 @@ struct any_other_member {
   template <class M>
   requires(!std::is_arithmetic_v<M> && !std::is_enum_v<M> && !std::is_aggregate_v<M>) operator M() const noexcept;
 };
+/// Nothing is made of it but what takes anything.
+struct foreign_type {};
 
 template <std::size_t>
 using plain_member_at = any_plain_member;
@@ -34,32 +36,44 @@ template <class T, class... Next, std::size_t... I>
 constexpr bool begins_with(std::index_sequence<I...>) {
   return requires { T{plain_member_at<I>{}..., Next{}...}; };
 }
-
-inline constexpr std::size_t most_plain_members = 64;
-
-/// How many members that are numbers or enums `T` begins with.
-template <class T, std::size_t N = 0>
-constexpr std::size_t plain_members() {
-  if constexpr (N > most_plain_members || !begins_with<T, any_plain_member>(std::make_index_sequence<N>{}))
-    return N;
-  else
-    return plain_members<T, N + 1>();
+/// Whether there is another member, of a kind that does not matter, behind those.
+template <class T, std::size_t... I>
+constexpr bool goes_on(std::index_sequence<I...>) {
+  return requires { T{plain_member_at<I>{}..., {}}; };
 }
+
+inline constexpr std::size_t most_plain_members = 256;
+
+/// Whether, from member `N` on, there are numbers and enums alone. A class with constructors may take a number as well,
+/// and is none.
+template <class T, std::size_t N = 0>
+constexpr bool goes_on_plainly() {
+  using before = std::make_index_sequence<N>;
+  if constexpr (N > most_plain_members || begins_with<T, any_other_member>(before{}) ||
+                begins_with<T, foreign_type>(before{}))
+    return false;
+  else if constexpr (begins_with<T, any_plain_member>(before{}))
+    return goes_on_plainly<T, N + 1>();
+  else
+    return N > 0 && !goes_on<T>(before{});
+}
+
+#ifdef __has_builtin
+#if __has_builtin(__builtin_clear_padding)
+#define TROUPE_CLEARS_PADDING 1
+#endif
+#endif
 
 /// Structs of numbers and enums. Those with more than `most_plain_members` are not looked through, and of a union only
 /// the first member shows.
 template <class T>
 constexpr bool has_plain_members_only() {
+  // What cannot be assigned has a reference, or is constant.
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && std::is_trivially_copyable_v<T> &&
-                std::is_default_constructible_v<T> && !std::is_empty_v<T>) {
-    constexpr auto members = plain_members<T>();
-    if constexpr (members == 0 || members > most_plain_members)
-      return false;
-    else
-      return !begins_with<T, any_other_member>(std::make_index_sequence<members>{});
-  } else {
+                std::is_trivially_copy_assignable_v<T> && std::is_default_constructible_v<T> && !std::is_empty_v<T>)
+    return goes_on_plainly<T>();
+  else
     return false;
-  }
 }
 
 template <class T>
@@ -69,7 +83,11 @@ constexpr bool find_plain_bytes() {
                   "troupe: travels_as_bytes is for classes that are trivially copyable and default constructible");
     return true;
   } else {
+#ifdef TROUPE_CLEARS_PADDING
     return has_plain_members_only<T>();
+#else
+    return std::has_unique_object_representations_v<T> && has_plain_members_only<T>();
+#endif
   }
 }
 
@@ -80,10 +98,8 @@ inline constexpr bool is_plain_bytes = find_plain_bytes<T>();
 /// Makes what lies between members 0, so that equal values have equal bytes.
 template <class T>
 void clear_padding([[maybe_unused]] T& value) noexcept {
-#ifdef __has_builtin
-#if __has_builtin(__builtin_clear_padding)
+#ifdef TROUPE_CLEARS_PADDING
   __builtin_clear_padding(&value);
-#endif
 #endif
 }
 

@@ -67,7 +67,10 @@ private:
       s.record = of_.record_of(*s.next_entry++);
       return true;
     }
-    if (s.page.empty()) s.page = s.pages->next();
+    if (s.page.empty()) {
+      if (of_.opts_.check) of_.opts_.check();
+      s.page = s.pages->next();
+    }
     if (s.page.empty()) return false;
     decoder in{s.page};
     s.record.key = in.bytes(in.count());
@@ -131,13 +134,14 @@ void record_sorter::make_room(std::uint64_t bytes) {
     if (bytes > capacity_) grow(bytes);
     return;
   }
-  grow(std::max(needed, std::min(std::max(2 * capacity_, first_capacity), std::max(most, needed))));
+  // Where nothing can be put aside, it doubles beyond what it may: else every further record would copy all.
+  const auto doubled = std::max(2 * capacity_, first_capacity);
+  grow(std::max(needed, needed > most ? doubled : std::min(doubled, most)));
 }
 
 void record_sorter::grow(std::uint64_t capacity) {
   capacity = (capacity + alignof(entry) - 1) / alignof(entry) * alignof(entry);
-  if (capacity <= capacity_) capacity = 2 * capacity_; // nowhere to put anything aside
-  std::unique_ptr<char[]> larger{new char[capacity]};  // not touched before it is used
+  std::unique_ptr<char[]> larger{new char[capacity]}; // not touched before it is used
   if (count_ > 0) {
     std::memcpy(larger.get(), bytes_.get(), used_);
     std::memcpy(larger.get() + capacity - count_ * sizeof(entry), entries(), count_ * sizeof(entry));
@@ -180,9 +184,17 @@ bool record_sorter::put_aside() {
     const auto level = runs_.back().level;
     const auto same = static_cast<std::size_t>(
         std::find_if(runs_.rbegin(), runs_.rend(), [&](const run& r) { return r.level != level; }) - runs_.rbegin());
-    if (same < most_runs()) return true;
+    if (same < most_runs() && (same < 2 || read_memory(same) <= opts_.memory / 4)) return true;
     merge_last(same, level + 1);
   }
+}
+
+/// What reading the last so many runs takes.
+std::uint64_t record_sorter::read_memory(std::size_t count) const noexcept {
+  std::uint64_t bytes = 0;
+  for (auto at = runs_.end() - static_cast<std::ptrdiff_t>(count); at != runs_.end(); ++at)
+    bytes += at->records.largest_page();
+  return bytes;
 }
 
 void record_sorter::merge_last(std::size_t count, unsigned level) {
@@ -199,6 +211,7 @@ void record_sorter::merge_last(std::size_t count, unsigned level) {
 void record_sorter::for_each(const std::function<void(const sorted_record&)>& each) {
   sort();
   while (runs_.size() > most_runs()) merge_last(std::min(most_runs(), runs_.size() - most_runs() + 1), 0);
+  while (runs_.size() > 2 && read_memory(runs_.size()) > opts_.memory / 4) merge_last(2, 0);
   merge all{*this, 0, true};
   all.for_each(each);
   runs_.clear();

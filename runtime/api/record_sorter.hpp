@@ -32,6 +32,8 @@ public:
     std::uint64_t (*prefix)(std::string_view key) = nullptr;
     /// Decides between keys of the same prefix, by its sign; null: they are equal.
     int (*compare)(std::string_view a, std::string_view b) = nullptr;
+    /// Called now and then while runs are merged; may throw. Null: nobody wants to.
+    std::function<void()> check = {};
   };
   explicit record_sorter(options opts);
   ~record_sorter();
@@ -70,6 +72,7 @@ private:
   static void write(record_spill& to, const sorted_record& record);
   std::size_t page_content() const noexcept;
   std::size_t most_runs() const noexcept;
+  std::uint64_t read_memory(std::size_t count) const noexcept;
 
   options opts_;
   std::unique_ptr<char[]> bytes_;

@@ -38,6 +38,7 @@
 #include <vector>
 
 #include <troupe/runtime/api/plain_bytes.hpp>
+#include <troupe/runtime/api/type_parts.hpp>
 
 namespace troupe {
 
@@ -61,6 +62,10 @@ template <class T, std::size_t N>
 struct is_view<std::span<T, N>> : std::true_type {};
 template <class T>
 struct is_view<std::reference_wrapper<T>> : std::true_type {};
+
+/// A view, or a standard type with one in it.
+template <class T>
+struct holds_view : std::bool_constant<is_view<T>::value || parts_of<T>::template any<holds_view>> {};
 
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, long double>;
@@ -215,6 +220,11 @@ namespace detail {
 template <class T>
 inline constexpr bool is_empty_record = std::is_empty_v<T>&& std::is_trivially_default_constructible_v<T>;
 
+/// Whether the primary serializer knows what to do.
+template <class T>
+inline constexpr bool travels_by_itself = is_number<T> || std::is_enum_v<T> || is_empty_record<T> ||
+                                          has_serialize_hook<T> || protobuf_message<T> || is_plain_bytes<T>;
+
 /// Fails to compile, with the cure, where `T` cannot travel as it stands.
 template <class T>
 constexpr void check_travels() {
@@ -222,11 +232,12 @@ constexpr void check_travels() {
                 "troupe: a pointer, reference, C string or view (std::string_view, std::span) would arrive in another "
                 "process without what it points to. Cure: send the value itself, e.g. std::string{text} in place of a "
                 "C string or std::string_view, std::vector in place of std::span.");
-  static_assert(is_view<T>::value || is_number<T> || std::is_enum_v<T> || is_empty_record<T> || has_serialize_hook<T> ||
-                    protobuf_message<T> || is_plain_bytes<T>,
-                "troupe: this type does not say how it travels between processes. Cure: write next to it "
-                "`template <class Archive> void troupe_serialize(Archive& archive, T& value) { archive(value.a, "
-                "value.b); }` naming every member, or specialise troupe::serializer<T>.");
+  static_assert(
+      is_view<T>::value || travels_by_itself<T>,
+      "troupe: this type does not say how it travels between processes. Cure: write next to it "
+      "`template <class Archive> void troupe_serialize(Archive& archive, T& value) { archive(value.a, "
+      "value.b); }` naming every member, or specialise troupe::serializer<T>; a trivially copyable class without "
+      "pointers may say `template <> inline constexpr bool troupe::travels_as_bytes<T> = true;`.");
 }
 
 } // namespace detail
@@ -235,6 +246,8 @@ constexpr void check_travels() {
 /// take at least one byte.
 template <class T>
 struct serializer {
+  using primary = T; ///< it is not specialised
+
   static void write(encoder& out, const T& value) {
     detail::check_travels<T>();
     if constexpr (std::is_same_v<T, bool>)
@@ -301,6 +314,17 @@ struct serializer {
 };
 
 namespace detail {
+
+/// Whether `T` can travel, as far as the type system shows it.
+template <class T>
+struct can_travel : std::bool_constant<!is_view<T>::value && [] {
+  if constexpr (parts_of<T>::known)
+    return parts_of<T>::template all<can_travel>;
+  else if constexpr (requires { typename serializer<T>::primary; })
+    return travels_by_itself<T>;
+  else
+    return true;
+}()> {};
 
 /// `check_travels` for a type and all that it is made of, as far as the type system shows it.
 template <class T>

@@ -61,7 +61,10 @@ public:
     detail::check_travels_deeply<type>();
     auto shared = std::make_shared<const type>(std::forward<T>(value));
     auto [reference, published] = core_->publish({shared, typeid(type), [&] { return encode_value(*shared); }});
-    return troupe::broadcast<type>{std::move(shared), std::move(reference), std::move(published)};
+    // Who keeps it keeps the value as well, in which there may be other handles.
+    auto kept = std::make_shared<const std::pair<std::shared_ptr<const void>, std::shared_ptr<const type>>>(
+        std::move(published), shared);
+    return troupe::broadcast<type>{std::move(shared), std::move(reference), std::move(kept)};
   }
 
   /// Runs a job for its effects. Throws job_error.

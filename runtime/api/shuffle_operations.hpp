@@ -94,7 +94,7 @@ public:
   void push(std::pair<K, V> record) override {
     const auto key = encode_key_(record.first);
     const auto hash = stable_hash(key);
-    if constexpr (!std::is_trivially_copyable_v<V>) used_ += outside_of<V>(encode_value_(record.second).size());
+    used_ += memory_outside(record.second);
     if (auto* const known = table_.find(key, hash)) {
       known->value = function_(std::move(known->value), std::move(record.second));
     } else {
@@ -115,7 +115,6 @@ private:
 
   shuffle_buckets buckets_;
   key_encoder encode_key_;
-  key_encoder encode_value_; ///< for its size alone
   closure<F, Captures> function_;
   keyed_table<V> table_;
   std::uint64_t used_ = 0;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/captured.hpp>
 #include <troupe/runtime/api/key_order.hpp>
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/record_sorter.hpp>
@@ -52,9 +53,12 @@ struct sorted_wholes {
 template <class Form>
 class sample_terminal final : public terminal<typename Form::record> {
 public:
-  sample_terminal(std::uint64_t most, partition_index partition) : most_(most), state_(partition) {}
+  /// @param most keys, and bytes of them; large keys are fewer
+  sample_terminal(std::uint64_t most, std::uint64_t most_bytes, partition_index partition)
+    : most_(most), most_bytes_(most_bytes), state_(partition) {}
   static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view encoded) {
-    return std::make_unique<sample_terminal>(decode_value<std::uint64_t>(encoded), context.partition);
+    const auto [most, bytes] = decode_value<std::pair<std::uint64_t, std::uint64_t>>(encoded);
+    return std::make_unique<sample_terminal>(most, bytes, context.partition);
   }
 
   void push(typename Form::record r) override {
@@ -62,9 +66,19 @@ public:
     ++seen_;
     if (place >= most_) return;
     if (place == keys_.size()) keys_.emplace_back();
+    bytes_ -= keys_[place].size();
     keys_[place].clear();
     encoder out{keys_[place]};
     Form::write_key(out, r);
+    bytes_ += keys_[place].size();
+    // A part of a sample, drawn by lot, is a sample.
+    while (bytes_ > most_bytes_ && keys_.size() > 1) {
+      most_ = std::max<std::uint64_t>(1, keys_.size() / 2);
+      for (; keys_.size() > most_; keys_.pop_back()) {
+        std::swap(keys_[next_number() % keys_.size()], keys_.back());
+        bytes_ -= keys_.back().size();
+      }
+    }
   }
   void finish() override {}
   std::string take_result() override { return encode_value(std::pair{seen_, std::move(keys_)}); }
@@ -77,7 +91,9 @@ private:
     return z ^ (z >> 31);
   }
 
-  const std::uint64_t most_;
+  std::uint64_t most_;
+  const std::uint64_t most_bytes_;
+  std::uint64_t bytes_ = 0;
   std::uint64_t state_;
   std::uint64_t seen_ = 0;
   std::vector<std::string> keys_;
@@ -128,7 +144,7 @@ class range_write final : public terminal<typename Form::record> {
 
 public:
   range_write(task_context& context, std::string_view encoded)
-    : output_(context.map_output()), bounds_(decode_value<std::vector<std::string>>(encoded)) {
+    : output_(context.map_output()), shared_(captures_of<std::vector<std::string>>(encoded)), bounds_(*shared_) {
     for (const auto& bound : bounds_) prefixes_.push_back(order::prefix(bound));
   }
   static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view encoded) {
@@ -168,7 +184,8 @@ private:
   }
 
   bucket_writer& output_;
-  std::vector<std::string> bounds_;
+  const captured<std::vector<std::string>> shared_;
+  const std::vector<std::string>& bounds_;
   std::vector<std::uint64_t> prefixes_; ///< of them
   std::string scratch_;
 };
@@ -182,6 +199,7 @@ struct sort_read {
     record_sorter::options options;
     options.memory = context.memory_per_buffer();
     options.spill = [&](std::size_t page_content) { return context.spill_options(page_content); };
+    options.check = [&] { stop_if_cancelled(context); };
     options.prefix = &order::prefix;
     if (!order::is_whole) options.compare = &order::compare;
     record_sorter sorter{std::move(options)};

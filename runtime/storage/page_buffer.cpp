@@ -9,13 +9,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// Room for a few pages of usual size: fewer calls for the same bytes, and still within a core's own cache.
-constexpr std::size_t usual_capacity = 512 << 10;
-
-} // namespace
-
 void page_buffer::begin(std::uint64_t size) noexcept {
   begin_ = end_ = 0;
   unread_ = size;
@@ -28,9 +21,9 @@ result<void> page_buffer::make_available(std::uint64_t count, const source& from
     if (count - held > unread_) return make_error(ec::malformed, "the block is damaged: a page is cut short");
     if (begin_ + count > capacity_) {
       // What is announced may be a lie: memory grows with what has come.
-      const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(count, std::max(usual_capacity, 2 * held)));
+      const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(count, std::max(least_, 2 * held)));
       if (wanted > capacity_) {
-        const auto grown = std::max(usual_capacity, wanted);
+        const auto grown = std::max(least_, wanted);
         std::unique_ptr<char[]> bytes{new (std::nothrow) char[grown]};
         if (!bytes) return make_error(ec::overloaded, "no memory for a page of " + std::to_string(count) + " bytes");
         std::copy_n(bytes_.get() + begin_, held, bytes.get());

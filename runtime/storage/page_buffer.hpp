@@ -17,6 +17,11 @@ namespace troupe {
 /// One thread at a time. Keeps its memory from block to block.
 class page_buffer {
 public:
+  /// Room for a few pages of usual size: fewer calls for the same bytes, and still within a core's own cache.
+  static constexpr std::size_t usual_capacity = 512 << 10;
+  /// @param capacity bytes that it takes; more where a page is larger
+  explicit page_buffer(std::size_t capacity = usual_capacity) noexcept : least_(capacity) {}
+
   /// Puts between one and `room` bytes at `to`. @returns how many
   using source = std::function<result<std::size_t>(char* to, std::size_t room)>;
 
@@ -34,6 +39,7 @@ public:
 private:
   result<void> make_available(std::uint64_t count, const source& from);
 
+  std::size_t least_;
   std::unique_ptr<char[]> bytes_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;    ///< of what is in it

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <troupe/runtime/storage/block_directories.hpp>
 #include <troupe/runtime/storage/descriptor.hpp>
@@ -37,9 +38,11 @@ public:
   /// Nothing is written after it, and nothing read before.
   void finish();
   /// Bytes that it takes on disk.
-  std::uint64_t bytes() const noexcept { return written_; }
+  std::uint64_t bytes() const noexcept;
+  /// Bytes of its largest page so far: what reading it takes.
+  std::uint64_t largest_page() const noexcept { return largest_page_; }
 
-  /// Goes through the pages of a spill that is finished and outlives it. Each takes the memory of a page.
+  /// Goes through the pages of a spill that is finished and outlives it. Takes the memory of its largest page.
   class cursor {
   public:
     explicit cursor(const record_spill& from);
@@ -48,19 +51,28 @@ public:
 
   private:
     const record_spill* from_;
+    std::size_t piece_ = 0;
     page_buffer buffer_;
     page_buffer::source source_;
   };
 
 private:
+  /// A file. There are several where a directory was full.
+  struct piece {
+    std::string path; ///< that it had, for messages
+    std::shared_ptr<descriptor> file;
+    std::uint64_t bytes = 0; ///< of whole pages
+  };
   void close_page();
+  void add_piece(std::string_view first_page);
 
-  std::string path_; ///< that it had, for messages
-  std::shared_ptr<descriptor> file_;
+  block_directories* directories_;
+  std::string name_;
   std::size_t page_content_;
   page_sealer sealer_;
   std::string page_; ///< at hand; begins with room for its header
-  std::uint64_t written_ = 0;
+  std::uint64_t largest_page_ = 0;
+  std::vector<piece> pieces_;
 };
 
 } // namespace troupe

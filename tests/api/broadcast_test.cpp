@@ -108,6 +108,16 @@ TEST_F(broadcast_values, are_captures_of_named_tasks) {
   EXPECT_EQ(runner_->kept_broadcasts(), 0u);
 }
 
+TEST_F(broadcast_values, inside_of_others_stay_as_long_as_those) {
+  std::optional inner = session_.broadcast(std::string{"text"});
+  std::optional outer = session_.broadcast(std::vector{*inner});
+  const auto sizes =
+      session_.range(0, 2).map(with(*outer), [](const auto& all, std::int64_t) { return all->at(0)->size(); });
+  inner.reset();
+  outer.reset();
+  EXPECT_EQ(sizes.collect(), (std::vector<std::size_t>{4, 4}));
+}
+
 TEST_F(broadcast_values, are_what_large_captures_become) {
   const counted_text large{std::string(2'000'000, 'x')};
   const std::string small(1000, 'y');

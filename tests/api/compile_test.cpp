@@ -211,6 +211,30 @@ TEST_F(compiled_jobs, cuts_before_a_shuffle_and_behind_one_leave_its_edges_where
   EXPECT_FALSE(last().stages[3].indeterminate);
 }
 
+/// Cannot travel.
+struct silent_record {
+  std::int64_t number;
+  std::string text;
+};
+
+TEST_F(compiled_jobs, records_that_cannot_travel_are_no_obstacle_where_nothing_is_cut) {
+  troupe::session cutting{runner_, options(troupe::profile_change::cut)};
+  const auto silent = cutting.range(0, 10)
+                          .map([](std::int64_t n) {
+                            return silent_record{n, {}};
+                          })
+                          .with_resources(cpus(2))
+                          .named("silent ones");
+  const auto numbers = silent.map([](const silent_record& r) { return r.number; });
+  EXPECT_EQ(numbers.count(), 10u);
+  try {
+    numbers.with_resources(cpus(3)).count();
+    FAIL() << "they pass from one stage to another";
+  } catch (const troupe::job_error& e) {
+    EXPECT_NE(std::string{e.what()}.find("'silent ones', whose records cannot travel"), std::string::npos) << e.what();
+  }
+}
+
 TEST_F(compiled_jobs, a_barrier_concerns_its_part_of_a_stage_that_is_cut) {
   troupe::session cutting{runner_, options(troupe::profile_change::cut)};
   const auto is_any = [](std::int64_t) { return true; };

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #include <troupe/runtime/api/grouping.hpp>
@@ -171,6 +172,60 @@ TEST_F(grouping_test, both_sides_of_a_join_are_kept_apart) {
     EXPECT_EQ(right.at(0), key);
   }
   EXPECT_TRUE(sides(20'000) == expected);
+}
+
+TEST_F(grouping_test, values_with_much_inside_count_as_what_they_take) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "memory is counted otherwise";
+#endif
+  const auto before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
+  constexpr std::uint64_t memory = 4 << 20;
+  task_context context{environment(memory)};
+  grouping groups{context, listed<std::vector<std::string>>{}};
+  std::size_t most = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    add_one(groups, "key " + std::to_string(i % 500), 0, std::vector<std::string>(50, "ab"));
+    if (i % 100 == 0) most = std::max(most, ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before);
+  }
+  std::size_t values = 0;
+  groups.for_each([&](std::string_view, std::vector<std::vector<std::string>>&& all) {
+    values += all.size();
+    most = std::max(most, ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before);
+  });
+  EXPECT_EQ(values, 20'000u);
+  EXPECT_LT(most, 2 * memory);
+}
+
+/// Cannot be made of nothing.
+class checked {
+public:
+  explicit checked(std::int64_t n) : n_(n) {}
+  std::int64_t number() const { return n_; }
+
+private:
+  std::int64_t n_;
+};
+
+} // namespace
+} // namespace troupe::detail
+
+template <>
+struct troupe::serializer<troupe::detail::checked> {
+  static void write(encoder& out, const detail::checked& value) { out.number(value.number()); }
+  static detail::checked read(decoder& in) { return detail::checked{in.number<std::int64_t>()}; }
+};
+
+namespace troupe::detail {
+namespace {
+
+TEST_F(grouping_test, values_need_no_default) {
+  task_context context{environment(4096)};
+  auto function = [](const checked& a, const checked& b) { return checked{a.number() + b.number()}; };
+  grouping groups{context, folded<checked, decltype(function)>{function}};
+  for (int i = 0; i < 10'000; ++i) add_one(groups, "key " + std::to_string(i % 1000), 0, checked{i});
+  std::int64_t total = 0;
+  groups.for_each([&](std::string_view, checked&& sum) { total += sum.number(); });
+  EXPECT_EQ(total, 9'999 * 10'000 / 2);
 }
 
 TEST_F(grouping_test, one_giant_key_takes_what_it_takes) {

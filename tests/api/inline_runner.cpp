@@ -139,6 +139,7 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
             make_error(ec::task_failed, "stage '" + spec.name + "', partition " + std::to_string(p) + ": " + e.what()));
       }
       ++progress.done;
+      most_result = std::max(most_result, value.size());
       task_placement placement;
       placement.stage = install.stage;
       placement.partition = p;

@@ -34,6 +34,7 @@ public:
   result<broadcast_reference> publish(const broadcast_content& content) override;
   void withdraw(broadcast_id id) override;
   /// Broadcasts that were not withdrawn.
+  std::size_t most_result = 0; ///< bytes of what one task left
   std::size_t most_broadcasts() const noexcept { return most_broadcasts_; }
   std::size_t kept_broadcasts() const noexcept { return broadcasts_.values.size(); }
 

@@ -209,13 +209,59 @@ struct with_text {
   std::string text;
 };
 struct large {
-  int numbers[65];
+  int numbers[257];
+};
+struct sort_record {
+  char key[10];
+  char rest[90];
+};
+/// What also takes numbers, and is none.
+struct with_choice {
+  int number;
+  std::optional<int> other;
+};
+struct with_pointer_in_a_variant {
+  int number;
+  std::variant<int, const char*> other;
+};
+struct with_pointer_behind_nothing {
+  int number;
+  std::monostate nothing;
+  const char* text;
+};
+constexpr int zero = 0;
+struct with_bound_reference {
+  int number;
+  const int& other = zero;
+};
+struct takes_anything {
+  takes_anything() = default;
+  template <class F>
+  takes_anything(F) {} // NOLINT: implicit on purpose
+  const char* text = nullptr;
+};
+struct with_what_takes_anything {
+  int number;
+  takes_anything other;
+};
+struct with_constant {
+  const int number = 0;
+  int other = 0;
 };
 static_assert(troupe::detail::is_plain_bytes<reading> && troupe::detail::is_plain_bytes<range>);
 static_assert(!troupe::detail::is_plain_bytes<with_pointer> && !troupe::detail::is_plain_bytes<with_pointers_inside>);
 static_assert(!troupe::detail::is_plain_bytes<with_view> && !troupe::detail::is_plain_bytes<with_reference>);
 static_assert(!troupe::detail::is_plain_bytes<with_function> && !troupe::detail::is_plain_bytes<with_text>);
-static_assert(!troupe::detail::is_plain_bytes<large>);
+static_assert(!troupe::detail::is_plain_bytes<large> && troupe::detail::is_plain_bytes<sort_record>);
+static_assert(!troupe::detail::is_plain_bytes<with_choice> && !troupe::detail::is_plain_bytes<with_constant>);
+static_assert(!troupe::detail::is_plain_bytes<with_pointer_in_a_variant>);
+static_assert(!troupe::detail::is_plain_bytes<with_pointer_behind_nothing>);
+static_assert(!troupe::detail::is_plain_bytes<with_bound_reference>);
+static_assert(!troupe::detail::is_plain_bytes<with_what_takes_anything>);
+static_assert(troupe::detail::can_travel<std::map<std::string, std::vector<reading>>>::value);
+static_assert(!troupe::detail::can_travel<std::pair<int, std::optional<with_text>>>::value);
+static_assert(!troupe::detail::can_travel<std::vector<std::string_view>>::value);
+static_assert(troupe::detail::can_travel<positive>::value && troupe::detail::can_travel<tree>::value);
 
 TEST(serialize, protobuf_messages_travel_as_what_they_are) {
   google::protobuf::StringValue text;

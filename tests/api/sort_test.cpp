@@ -11,7 +11,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <malloc.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <troupe/runtime/api/session.hpp>
 
@@ -51,6 +54,16 @@ struct version {
     archive(v.major, v.minor);
   }
 };
+
+TEST(key_order, of_what_consists_of_others_is_that_of_these) {
+  const auto nan = std::numeric_limits<double>::quiet_NaN();
+  expect_order<std::pair<int, double>>({{0, -1.0}, {0, 2.0}, {0, nan}, {1, -5.0}, {1, nan}});
+  expect_order<std::tuple<std::string, double, bool>>(
+      {{"a", 1.0, false}, {"a", 1.0, true}, {"a", nan, false}, {"b", -1.0, false}});
+  expect_order<std::vector<double>>({{}, {1.0}, {1.0, 2.0}, {2.0}, {nan}});
+  expect_order<std::optional<double>>({std::nullopt, -1.0, 1.0, nan});
+  expect_order<std::array<double, 2>>({{1.0, 2.0}, {1.0, nan}, {2.0, 0.0}});
+}
 
 TEST(key_order, is_that_of_the_values) {
   using limits = std::numeric_limits<std::int64_t>;
@@ -164,6 +177,66 @@ TEST_F(record_sorter_test, without_a_place_everything_stays_in_memory) {
   EXPECT_TRUE(sorted_of(sorter) == stably(all));
 }
 
+TEST_F(record_sorter_test, runs_of_large_records_are_merged_within_the_memory) {
+  record_sorter sorter{options(1 << 20)};
+  for (int i = 0; i < 40; ++i) sorter.add(encode_value(std::to_string(2000 - i)), std::string(300'000, 'x'));
+  std::size_t count = 0;
+  std::string last;
+  sorter.for_each([&](const troupe::sorted_record& r) {
+    EXPECT_LE(last, r.key);
+    last = r.key;
+    EXPECT_EQ(r.value.size(), 300'000u);
+    ++count;
+  });
+  EXPECT_EQ(count, 40u);
+}
+
+TEST_F(record_sorter_test, reading_its_runs_takes_no_more_than_its_memory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "memory is counted otherwise";
+#endif
+  const auto before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
+  record_sorter sorter{options(1 << 20)};
+  for (int i = 0; i < 200'000; ++i) sorter.add(encode_value(std::to_string(i * 7919 % 200'000)), std::string(90, 'x'));
+  std::size_t most = 0;
+  std::size_t count = 0;
+  sorter.for_each([&](const troupe::sorted_record&) {
+    if (++count % 1000 == 0) most = std::max(most, ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before);
+  });
+  EXPECT_EQ(count, 200'000u);
+  EXPECT_LT(most, (1u << 20) * 2);
+}
+
+TEST_F(record_sorter_test, without_a_place_many_records_take_no_longer_each) {
+  record_sorter sorter{{.memory = 64 << 10, .spill = {}, .prefix = &directed_order<std::string, false>::prefix}};
+  // Were all of it copied for each record beyond the memory, this would take hours.
+  for (int i = 0; i < 1'000'000; ++i) sorter.add(encode_value(std::to_string(i)), "0123456789");
+  std::size_t count = 0;
+  sorter.for_each([&](const troupe::sorted_record&) { ++count; });
+  EXPECT_EQ(count, 1'000'000u);
+}
+
+TEST_F(record_sorter_test, a_file_that_takes_no_more_is_gone_on_with_in_another) {
+  // As a full directory: no file may be larger.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto small = before;
+  small.rlim_cur = 100'000;
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::vector<std::string> sorted;
+  {
+    record_sorter sorter{options(1 << 20)};
+    for (int i = 0; i < 20'000; ++i)
+      sorter.add(encode_value(std::to_string(100'000 + i * 7919 % 20'000)), std::string(90, 'x'));
+    sorter.for_each([&](const troupe::sorted_record& r) { sorted.emplace_back(r.key); });
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_EQ(sorted.size(), 20'000u);
+  EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end()));
+}
+
 TEST_F(record_sorter_test, a_disk_that_is_not_there_is_named) {
   directories.emplace(std::vector<std::string>{"/proc/no-such-place"});
   record_sorter sorter{options(1000)};
@@ -216,6 +289,16 @@ TEST_F(sorted_datasets, have_ranges_of_about_the_same_size) {
                          .collect();
   ASSERT_EQ(sizes.size(), 8u);
   for (const auto size : sizes) EXPECT_NEAR(static_cast<double>(size), 2500, 900);
+}
+
+TEST_F(sorted_datasets, of_large_records_take_small_samples) {
+  const auto large = session_.range(0, 200, 4).map(
+      [](std::int64_t n) { return std::to_string(1000 + n * 37 % 200) + std::string(100'000, 'x'); });
+  const auto sorted =
+      large.sorted(sort_order::ascending, 4).map([](const std::string& s) { return s.substr(0, 4); }).collect();
+  EXPECT_EQ(sorted.size(), 200u);
+  EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end()));
+  EXPECT_LT(runner_->most_result, 300'000u) << "of the job that takes the sample";
 }
 
 TEST_F(sorted_datasets, of_one_key_have_one_range) {

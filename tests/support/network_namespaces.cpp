@@ -1,5 +1,6 @@
 #include <troupe/tests/support/network_namespaces.hpp>
 
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -84,6 +85,19 @@ test_network::~test_network() {
 }
 
 std::vector<std::string> test_network::on(std::size_t i) const { return {ip_program(), "netns", "exec", host(i)}; }
+
+test_network::traffic test_network::traffic_of(std::size_t i) const {
+  program_call call;
+  call.words = on(i);
+  for (const auto* word : {"cat", "/sys/class/net/eth0/statistics/tx_bytes", "/sys/class/net/eth0/statistics/rx_bytes"})
+    call.words.emplace_back(word);
+  const auto done = run_program(call);
+  if (!done || done->exit_code != 0) throw std::runtime_error("the counters of " + host(i) + " cannot be read");
+  std::istringstream words{done->output};
+  traffic so_far;
+  words >> so_far.sent >> so_far.received;
+  return so_far;
+}
 
 void test_network::cut(std::size_t i) const {
   ip({"-n", switch_name(), "link", "set", "port" + std::to_string(i), "nomaster"});

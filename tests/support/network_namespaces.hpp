@@ -5,6 +5,7 @@
 /// machine.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ public:
   std::string address(std::size_t i) const;
   /// Words to put before a command that is to run on host `i`.
   std::vector<std::string> on(std::size_t i) const;
+  /// Bytes that host `i` has sent to others so far, and got from them, headers included.
+  struct traffic {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+  };
+  traffic traffic_of(std::size_t i) const;
   /// Cuts host `i` off: its packets vanish and no connection is closed. `heal` undoes it.
   void cut(std::size_t i) const;
   void heal(std::size_t i) const;

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::Field;
+using ::testing::Gt;
 using ::testing::Lt;
 
 constexpr std::size_t record_size = 100;
@@ -59,6 +60,17 @@ struct stretch {
   }
 };
 
+/// As the executors have measured it themselves.
+void expect_peaks_below(const session& of, std::uint64_t limit) {
+  const auto stages = of.last_job().stages;
+  EXPECT_THAT(stages, Each(Field(&stage_progress::peak_memory, Gt(0u))));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_THAT(stages, Each(Field(&stage_progress::peak_memory, Lt(limit))));
+#else
+  static_cast<void>(limit); // a sanitizer takes many times as much
+#endif
+}
+
 /// Sorts so many records on two executors of 256 MiB each.
 void sort_records(std::int64_t count) {
   test_cluster cluster{{.master = "local-cluster[2,1,256m]", .conf = {"troupe.executor.memory=256m"}}};
@@ -73,7 +85,7 @@ void sort_records(std::int64_t count) {
   std::uint64_t sum = 0;
   for (std::int64_t n = 0; n < count; ++n) sum += stable_hash(record_of(n));
   EXPECT_EQ(all->sum, sum) << "every record came once";
-  EXPECT_THAT(session.last_job().stages, Each(Field(&stage_progress::peak_memory, Lt(std::uint64_t{256} << 20))));
+  expect_peaks_below(session, std::uint64_t{256} << 20);
   cluster.check_clean();
 }
 
@@ -104,10 +116,10 @@ TEST(shuffles_larger_than_memory, are_grouped_and_joined_on_disk) {
                            })
                            .reduce([](std::int64_t a, std::int64_t b) { return a + b; });
   EXPECT_EQ(grouped, 100'000);
-  EXPECT_THAT(session.last_job().stages, Each(Field(&stage_progress::peak_memory, Lt(std::uint64_t{128} << 20))));
+  expect_peaks_below(session, std::uint64_t{128} << 20);
   const auto others = session.range(0, 50'000, 2).map([](std::int64_t n) { return std::pair{n * 2, n}; });
   EXPECT_EQ(records.join(others, 2).count(), 500'000u);
-  EXPECT_THAT(session.last_job().stages, Each(Field(&stage_progress::peak_memory, Lt(std::uint64_t{128} << 20))));
+  expect_peaks_below(session, std::uint64_t{128} << 20);
   cluster.check_clean();
 }
 

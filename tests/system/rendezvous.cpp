@@ -24,10 +24,10 @@ void arrive(const std::string& directory, const std::string& point) {
   static std::atomic<unsigned> arrivals{0};
   // Several of one process may come to one point.
   std::ofstream{directory + "/" + point + ".at." + std::to_string(getpid()) + "." + std::to_string(++arrivals)};
-  const auto& context = task_context::current();
-  testing::wait_until([&] { return context.cancelled() || fs::exists(open_file(directory, point)); },
-                      std::chrono::minutes{5});
-  if (context.cancelled()) throw std::runtime_error("killed while waiting at " + point);
+  const auto* const context = task_context::find_current();
+  const auto killed = [&] { return context && context->cancelled(); };
+  testing::wait_until([&] { return killed() || fs::exists(open_file(directory, point)); }, std::chrono::minutes{5});
+  if (killed()) throw std::runtime_error("killed while waiting at " + point);
 }
 
 void rendezvous::open(const std::string& point) const { std::ofstream{open_file(directory(), point)}; }

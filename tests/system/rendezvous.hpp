@@ -11,8 +11,8 @@
 
 namespace troupe::system_tests {
 
-/// The task's side: says that it has come to `point` and waits until the test opens it. Ends with an exception when the
-/// attempt is killed.
+/// The side of a task, or of a process: says that it has come to `point` and waits until the test opens it. Ends with
+/// an exception when the attempt is killed.
 void arrive(const std::string& directory, const std::string& point);
 
 /// The test's side.

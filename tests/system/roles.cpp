@@ -1,6 +1,7 @@
 #include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/system/roles.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -8,6 +9,7 @@
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/api/run.hpp>
 #include <troupe/runtime/config/job_file.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/services_role.hpp>
 #include <troupe/tests/system/stages.hpp>
 
@@ -38,9 +40,8 @@ int play_driver(const std::vector<std::string>& arguments) {
 }
 
 /// A driver on one of several hosts, whose executors are started by hand. ARGUMENTS: its address, parent of the run
-/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for; then
-/// perhaps a job file to be run in place of the job whose tasks wait at their points.
-int play_driver_of_hosts(const std::vector<std::string>& arguments) {
+/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for.
+std::unique_ptr<application> start_driver_of_hosts(const std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
   for (const auto& assignment :
        {"troupe.master=" + arguments.at(0) + ":1", "troupe.driver.bind-address=" + arguments.at(0),
@@ -66,15 +67,58 @@ int play_driver_of_hosts(const std::vector<std::string>& arguments) {
         return status && status->executors.size() == wanted;
       }))
     throw std::runtime_error("the executors did not come");
+  return std::move(*started);
+}
+
+/// It runs a job whose tasks wait at their points, or that of a job file, where one more argument names it.
+int play_driver_of_hosts(const std::vector<std::string>& arguments) {
+  const auto app = start_driver_of_hosts(arguments);
   if (arguments.size() > 5) {
     auto job = load_job(arguments[5], {1});
     if (!job) throw std::runtime_error(job.error().message);
-    const auto end = app.jobs()->run(std::make_shared<const job_spec>(std::move(*job)));
+    const auto end = app->jobs()->run(std::make_shared<const job_spec>(std::move(*job)));
     std::cout << (end.failure ? end.failure.message : "the job has succeeded") << std::endl;
     return end.failure ? 1 : 0;
   }
-  session session{app.jobs(), app.make_session_options()};
+  session session{app->jobs(), app->make_session_options()};
   const bool right = run_three_stages(session, arguments.at(3), executor_by_hand()) == expected_of_three_stages();
+  std::cout << (right ? "as expected" : "wrong") << std::endl;
+  return right ? 0 : 1;
+}
+
+/// Takes MEGABYTES through a shuffle, or to all executors as a broadcast. @returns whether all of it came
+bool move_data(session& session, const std::string& what, std::int64_t megabytes) {
+  constexpr std::int64_t size = 10'000;
+  const auto count = megabytes * 1'000'000 / size;
+  if (what == "shuffle") {
+    const auto bytes = session.range(0, count, 8)
+                           .map([](std::int64_t n) {
+                             return std::pair{n, std::string(size, static_cast<char>(n))};
+                           })
+                           .with_resources(executor_by_hand())
+                           .group_by_key(8)
+                           .map([](const std::pair<std::int64_t, std::vector<std::string>>& group) {
+                             return static_cast<std::int64_t>(group.second.at(0).size());
+                           })
+                           .with_resources(executor_by_hand())
+                           .reduce([](std::int64_t a, std::int64_t b) { return a + b; });
+    return bytes == count * size;
+  }
+  const auto value = session.broadcast(std::string(static_cast<std::size_t>(megabytes) * 1'000'000, 'b'));
+  const auto sizes = session.range(0, 64, 64)
+                         .map(with(value), [](const auto& text, std::int64_t) { return text->size(); })
+                         .with_resources(executor_by_hand())
+                         .collect();
+  return std::all_of(sizes.begin(), sizes.end(), [&](std::size_t s) { return s == value->size(); });
+}
+
+/// It moves data between "begin" and "end". Two more arguments: shuffle or broadcast, megabytes.
+int play_driver_of_data(const std::vector<std::string>& arguments) {
+  const auto app = start_driver_of_hosts(arguments);
+  session session{app->jobs(), app->make_session_options()};
+  arrive(arguments.at(3), "begin");
+  const bool right = move_data(session, arguments.at(5), std::stoll(arguments.at(6)));
+  arrive(arguments.at(3), "end");
   std::cout << (right ? "as expected" : "wrong") << std::endl;
   return right ? 0 : 1;
 }
@@ -139,6 +183,7 @@ std::optional<int> play_role(int argc, char** argv) {
   try {
     if (role == "driver") return play_driver(arguments);
     if (role == "driver-of-hosts") return play_driver_of_hosts(arguments);
+    if (role == "driver-of-data") return play_driver_of_data(arguments);
     if (role == "executor") return play_executor(arguments);
     if (role == "services") return play_services(arguments);
     argv[1] = argv[0];

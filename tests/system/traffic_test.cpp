@@ -1,0 +1,94 @@
+// What passes through the network of a driver while its executors move data: next to nothing. Needs root.
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/tests/support/network_namespaces.hpp>
+#include <troupe/tests/system/rendezvous.hpp>
+#include <troupe/tests/system/roles.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A driver on host 0 that moves data, and executors on hosts 1 and 2, which share no directory with it.
+struct hosts_that_move_data {
+  testing::test_network network{3};
+  testing::temporary_directory base;
+  rendezvous meeting;
+  std::vector<run_directory> directories;
+  std::unique_ptr<role_process> driver;
+  std::vector<std::unique_ptr<role_process>> executors;
+
+  hosts_that_move_data(const std::string& what, int megabytes, int executors_per_host) {
+    const auto card = base.path() + "/card";
+    driver = std::make_unique<role_process>(
+        "driver-of-data",
+        std::vector<std::string>{network.address(0), base.path() + "/run", card, meeting.directory(),
+                                 std::to_string(2 * executors_per_host), what, std::to_string(megabytes)},
+        network.on(0));
+    std::vector<std::string> words;
+    testing::wait_until([&] {
+      words.clear();
+      std::ifstream file{card};
+      for (std::string word; file >> word;) words.push_back(word);
+      return words.size() == 4;
+    });
+    if (words.size() != 4) throw test_cluster_error("the driver did not start: " + driver->output());
+    for (std::size_t host = 1; host <= 2; ++host)
+      for (int i = 0; i < executors_per_host; ++i) {
+        const auto name = "host-" + std::to_string(host);
+        auto own = run_directory::create(base.path() + "/" + name, std::to_string(i));
+        if (!own) throw test_cluster_error(own.error().message);
+        executors.push_back(std::make_unique<role_process>(
+            "executor",
+            std::vector<std::string>{words[0], words[1], words[2], own->path(), name, network.address(host),
+                                     "troupe.security.insecure=true", "troupe.executor.driver-timeout=10s"},
+            network.on(host)));
+        directories.push_back(std::move(*own));
+      }
+  }
+
+  /// What passed through the driver's host between the begin and the end.
+  testing::test_network::traffic of_the_driver() {
+    meeting.await("begin");
+    const auto before = network.traffic_of(0);
+    meeting.open("begin");
+    meeting.await("end", 1, std::chrono::seconds{120});
+    auto after = network.traffic_of(0);
+    meeting.open("end");
+    after.sent -= before.sent;
+    after.received -= before.received;
+    EXPECT_EQ(driver->wait(std::chrono::seconds{60}), 0) << driver->output();
+    EXPECT_THAT(driver->output(), HasSubstr("as expected"));
+    for (auto& executor : executors) EXPECT_EQ(executor->wait(), 0) << executor->output();
+    return after;
+  }
+};
+
+TEST(data_that_executors_move, does_not_pass_the_driver_in_a_shuffle_of_1_gb) {
+  hosts_that_move_data hosts{"shuffle", 1000, 1};
+  const auto between = hosts.network.traffic_of(1);
+  const auto driver = hosts.of_the_driver();
+  EXPECT_LT(driver.sent + driver.received, 1'000'000u);
+  const auto moved = hosts.network.traffic_of(1);
+  EXPECT_GT(moved.sent + moved.received - between.sent - between.received, 400'000'000u)
+      << "half of it goes to the other host";
+}
+
+TEST(data_that_executors_move, is_sent_once_to_each_host_as_a_broadcast) {
+  constexpr std::uint64_t size = 20'000'000;
+  hosts_that_move_data hosts{"broadcast", size / 1'000'000, 2};
+  const auto driver = hosts.of_the_driver();
+  EXPECT_GT(driver.sent, 2 * size) << "one copy for each of two hosts";
+  EXPECT_LT(driver.sent, 2 * size + size / 10) << "and no more, for two executors on each";
+}
+
+} // namespace
+} // namespace troupe::system_tests
