@@ -30,11 +30,13 @@
 #include <troupe/messages/codec.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/device_mask.hpp>
 #include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
 #include <troupe/runtime/execution/signals.hpp>
+#include <troupe/runtime/storage/block_store.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
 #include <troupe/runtime/transfer/broadcast_reader.hpp>
@@ -216,7 +218,12 @@ std::string log_link_of(executor_id executor) { return "log-of-executor-" + std:
 void clear_up_after_executor(const executor_start& start, request_id request, bool killed) {
   std::error_code ignored;
   const auto name = name_of_executor(request);
-  if (killed) kill_attempts_below(start.run_directory + "/" + attempts_prefix + name);
+  const auto attempts = start.run_directory + "/" + attempts_prefix + name;
+  if (killed) kill_attempts_below(attempts);
+  // Copies of inputs may be large; outputs and logs stay for people.
+  for (std::filesystem::directory_iterator entry{attempts, ignored}, end; !ignored && entry != end;
+       entry.increment(ignored))
+    if (entry->path().extension() == ".inputs") std::filesystem::remove_all(entry->path(), ignored);
   std::filesystem::remove(start.run_directory + "/" + name + ".start", ignored);
   std::filesystem::remove_all(start.run_directory + "/" + blocks_prefix + name, ignored);
   for (const auto& path : start.local_directories)

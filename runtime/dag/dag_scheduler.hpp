@@ -277,7 +277,10 @@ private:
   static bool has_output(const stage_run& stage, partition_index partition);
   void feed(job_run& job, stage_run& stage, partition_index partition, time_point now);
   static bool admit(const job_run& job, stage_run& stage, partition_index partition);
-  static void recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out);
+  void recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out);
+  void count_unread(stage_run& stage, partition_index partition, bool is_unread);
+  static bool was_read(const job_run& job, const stage_run& stage, partition_index partition);
+  static bool is_wanted(const job_run& job, const stage_run& stage, partition_index partition);
   void withhold_consumers(job_run& job, stage_run& stage, partition_index partition);
   void consume_inputs(job_run& job, stage_run& stage, partition_index partition, time_point now);
   void consume_all_inputs(job_run& job, stage_run& stage, time_point now);

@@ -72,7 +72,7 @@ void dag_scheduler::tell_readers_of(executor_id lost,
   std::set<executor_index> told;
   for (const auto& [stage_number, partitions] : kept) {
     const auto* stage = find_stage(stage_number);
-    if (!stage || !stage->spec->is_shuffle_map()) continue;
+    if (!stage || !(stage->spec->is_shuffle_map() || stage->hands_on)) continue;
     for (const auto reader : find_job(stage->job)->touched.all()) {
       const auto e = pool_.find(reader);
       if (reader == lost || e == no_executor || pool_[e].in_flight == 0 || !told.insert(e).second) continue;

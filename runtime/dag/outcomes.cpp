@@ -118,6 +118,9 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     if (!overdue_.empty()) forget_overdue(batch->lease, batch->stage, p, batch->attempt(i));
     if (!job || job->finished()) continue;
     if (!stage->tasks.is_current(p, batch->attempt(i), e)) {
+      // What it has made nobody will read.
+      if (status == task_status::succeeded && (stage->spec->is_shuffle_map() || stage->hands_on))
+        orders_for(e).consumed.push_back({stage->id, p, batch->attempt(i), 0});
       if (status != task_status::given_back)
         out.push_back(effects::publish{events::task_failed{
             stage->id, p, batch->attempt(i), record.info.executor, task_status::killed, failure_cause::error,
@@ -180,6 +183,7 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
     stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
   }
   stage.placed(p, lease, executor.info);
+  if (stage.hands_on) stage.handed.erase(p); // of an earlier attempt
   if (entry->kind == result_kind::map_output) {
     executor.kept[stage.id].push_back(p);
     stage.bucket_sizes_of_map[p] = entry->buckets;

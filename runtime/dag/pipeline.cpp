@@ -19,6 +19,7 @@ void dag_scheduler::connect(job_run& job) {
       stage.fed_by.push_back(parent.index);
       parent.feeds.push_back(stage.index);
       parent.consumed.resize(parent.tasks.size());
+      parent.unread.resize(parent.tasks.size());
     }
   for (auto& stage : job.stages)
     if (!stage.fed_by.empty()) stage.tasks.gate();
@@ -66,7 +67,7 @@ bool dag_scheduler::is_kept(const stage_run& stage, partition_index partition) {
 /// The task has made its output. Consumers that have all their inputs now may start.
 void dag_scheduler::feed(job_run& job, stage_run& stage, partition_index partition, time_point now) {
   if (stage.feeds.empty()) return;
-  stage.unconsumed_bytes += output_size(stage, partition);
+  count_unread(stage, partition, true);
   for (const auto c : stage.feeds) {
     auto& child = job.stages[c];
     if (child.tasks.status_of(partition) == task_set::status::done || !admit(job, child, partition)) continue;
@@ -76,7 +77,35 @@ void dag_scheduler::feed(job_run& job, stage_run& stage, partition_index partiti
       job.unsettled = true;
   }
   drop_consumed(job, stage, partition, now); // where it was made again although all have read it
+}
+
+/// Counts what the task made among what waits to be read, or no longer.
+void dag_scheduler::count_unread(stage_run& stage, partition_index partition, bool is_unread) {
+  if (stage.unread[partition] == is_unread) return;
+  stage.unread[partition] = is_unread;
+  const auto size = output_size(stage, partition);
+  stage.unread_count += is_unread ? 1u : ~0u;
+  stage.unconsumed_bytes += is_unread ? size : -size;
   if (stage.unconsumed_bytes >= options_.max_unconsumed) ahead_.insert(stage.id);
+}
+
+/// Whether every task that reads it as soon as it is there is done.
+bool dag_scheduler::was_read(const job_run& job, const stage_run& stage, partition_index partition) {
+  return std::all_of(stage.feeds.begin(), stage.feeds.end(), [&](std::uint32_t c) {
+    return job.stages[c].tasks.status_of(partition) == task_set::status::done;
+  });
+}
+
+/// Whether the output has to be kept. What depends on the whole stage without reading blocks of it does not count.
+bool dag_scheduler::is_wanted(const job_run& job, const stage_run& stage, partition_index partition) {
+  if (!was_read(job, stage, partition)) return true;
+  return std::any_of(stage.children.begin(), stage.children.end(), [&](std::uint32_t c) {
+    const auto& child = job.stages[c];
+    if (child.is_fed_by(stage.index)) return stage.spec->indeterminate && !child.tasks.complete();
+    return std::ranges::any_of(child.spec->dependencies, [&](const stage_dependency& d) {
+      return d.stage == stage.index && d.kind != dependency_kind::all;
+    });
+  });
 }
 
 /// Admits the task where all that it reads is there. @returns whether it waits now
@@ -94,9 +123,14 @@ void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_inde
   stage.tasks.withhold(partition);
   for (const auto number : stage.fed_by) {
     auto& parent = job.stages[number];
-    if (parent.tasks.status_of(partition) != task_set::status::done || !parent.has_consumed(partition)) continue;
+    if (parent.tasks.status_of(partition) != task_set::status::done) continue;
+    if (!parent.has_consumed(partition)) {
+      count_unread(parent, partition, true);
+      continue;
+    }
     parent.consumed[partition] = false;
     --parent.consumed_count;
+    parent.handed.erase(partition);
     parent.tasks.invalidate(partition);
     out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
     recall_inputs(job, parent, partition, out);
@@ -107,7 +141,7 @@ void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_inde
 /// The output of the task is lost: consumers that have not begun do not start.
 void dag_scheduler::withhold_consumers(job_run& job, stage_run& stage, partition_index partition) {
   if (stage.feeds.empty()) return;
-  stage.unconsumed_bytes -= output_size(stage, partition);
+  count_unread(stage, partition, false);
   for (const auto c : stage.feeds) {
     auto& child = job.stages[c];
     const auto lane = child.tasks.lane_of(partition);
@@ -131,38 +165,40 @@ void dag_scheduler::consume_all_inputs(job_run& job, stage_run& stage, time_poin
   }
 }
 
-/// Drops an output that all have read.
+/// An output that all have read does not count any more, and goes where nobody can want it again.
 void dag_scheduler::drop_consumed(job_run& job, stage_run& stage, partition_index partition, time_point now) {
-  if (!is_kept(stage, partition)) return;
-  const bool wanted = std::any_of(stage.children.begin(), stage.children.end(), [&](std::uint32_t c) {
-    const auto& child = job.stages[c];
-    const bool flows = std::find(stage.feeds.begin(), stage.feeds.end(), c) != stage.feeds.end();
-    return !flows || (stage.spec->indeterminate ? !child.tasks.complete()
-                                                : child.tasks.status_of(partition) != task_set::status::done);
-  });
-  if (wanted) return;
+  if (!has_output(stage, partition) || !was_read(job, stage, partition)) return;
+  count_unread(stage, partition, false);
+  if (!is_kept(stage, partition) || is_wanted(job, stage, partition)) return;
   const auto e = stage.tasks.executor_of(partition);
   auto& executor = pool_[e];
   const auto kept = executor.kept.find(stage.id);
-  kept->second.erase(std::find(kept->second.begin(), kept->second.end(), partition));
+  if (kept == executor.kept.end() || std::erase(kept->second, partition) == 0) return;
   if (kept->second.empty()) executor.kept.erase(kept);
   orders_for(e).consumed.push_back({stage.id, partition, stage.tasks.attempt_of(partition), 0});
   stage.consumed[partition] = true;
   ++stage.consumed_count;
-  stage.unconsumed_bytes -= output_size(stage, partition);
   if (!executor.kept.empty()) return;
   load_due_ = true; // it need not wait for readers any more
   if (executor.status == executor_record::state::draining) hand_over(e);
   touch_idle(e, now);
+  if (executor.leases.empty()) executor.idle_since = now; // until now it was there for those who read
 }
 
-/// Whether enough of what it made waits to be read, by somebody who can go on: else it has to make more, however much
-/// that is.
+/// Whether enough of what it made waits to be read, by somebody who can go on, or will as soon as another producer has
+/// made its part: else it has to make more, however much that is.
 bool dag_scheduler::must_pause(const job_run& job, const stage_run& stage) const {
+  const auto can_go_on = [](const stage_run& s) {
+    return s.state == stage_state::running && s.tasks.pending() + s.tasks.running() > 0;
+  };
   return stage.unconsumed_bytes >= options_.max_unconsumed &&
          std::any_of(stage.feeds.begin(), stage.feeds.end(), [&](std::uint32_t c) {
            const auto& child = job.stages[c];
-           return child.state == stage_state::running && child.tasks.pending() + child.tasks.running() > 0;
+           return can_go_on(child) || std::any_of(child.fed_by.begin(), child.fed_by.end(), [&](std::uint32_t other) {
+                    const auto& producer = job.stages[other];
+                    return other != stage.index && producer.unconsumed_bytes < options_.max_unconsumed &&
+                           can_go_on(producer);
+                  });
          });
 }
 
@@ -181,7 +217,7 @@ void dag_scheduler::pace_producers(time_point now) {
 
 /// About how many tasks each of its leases may have at once before too much of what they make waits to be read.
 std::uint64_t dag_scheduler::tasks_before_pause(const stage_run& stage) const {
-  const std::uint64_t waiting = stage.tasks.done() - stage.consumed_count;
+  const std::uint64_t waiting = stage.unread_count;
   if (stage.feeds.empty() || stage.unconsumed_bytes == 0 || waiting == 0) return ~std::uint64_t{0};
   if (stage.unconsumed_bytes >= options_.max_unconsumed) return 1;
   const auto each = std::max<std::uint64_t>(1, stage.unconsumed_bytes / waiting);
@@ -230,6 +266,8 @@ std::optional<bool> dag_scheduler::on_missing_partition(job_run& job, stage_run&
   if (from == dependencies.end()) return std::nullopt;
   auto& parent = job.stages[from->stage];
   if (detail.map_partition != partition || detail.map_attempt > parent.tasks.attempt_of(partition)) return false;
+  // What was known already is no attempt's fault.
+  if (!is_kept(parent, partition) || parent.tasks.attempt_of(partition) != detail.map_attempt) return true;
   if (++stage.missed[partition] >= options_.max_stage_attempts) {
     fail(job,
          make_error(ec::fetch_failed, where + ": " + detail.message + "; what it reads of stage " +
@@ -239,8 +277,9 @@ std::optional<bool> dag_scheduler::on_missing_partition(job_run& job, stage_run&
          now, out);
     return true;
   }
-  if (is_kept(parent, partition) && parent.tasks.attempt_of(partition) == detail.map_attempt)
-    lose_output(parent, partition, out);
+  // Where it is there still, nobody reads it any more.
+  orders_for(parent.tasks.executor_of(partition)).consumed.push_back({parent.id, partition, detail.map_attempt, 0});
+  lose_output(parent, partition, out);
   return true;
 }
 
@@ -268,7 +307,10 @@ std::optional<std::string> dag_scheduler::fault_of_pipe(const job_run& job, cons
   for (partition_index p = 0; p < stage.tasks.size(); ++p) {
     if (stage.has_consumed(p) && stage.tasks.status_of(p) != task_set::status::done)
       return "an output was read by all that does not exist";
-    if (!stage.feeds.empty() && has_output(stage, p)) bytes += output_size(stage, p);
+    const bool unread = !stage.feeds.empty() && has_output(stage, p) && !was_read(job, stage, p);
+    if (unread) bytes += output_size(stage, p);
+    if (!stage.unread.empty() && stage.unread[p] != unread)
+      return "an output is wrongly taken as one that is not read yet";
     if (stage.fed_by.empty() || stage.tasks.status_of(p) == task_set::status::done) continue;
     const bool there = std::all_of(stage.fed_by.begin(), stage.fed_by.end(),
                                    [&](std::uint32_t parent) { return has_output(job.stages[parent], p); });

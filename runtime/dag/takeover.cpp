@@ -73,6 +73,7 @@ void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, 
   const bool there = e != no_executor && e != s && pool_[e].info.epoch == what.from.epoch;
   std::set<stage_id> unknown;
   std::set<stage_id> moved;
+  std::uint32_t unwanted = 0; // by now
   for (const auto& block : what.blocks) {
     auto* stage = find_stage(block.stage);
     if (!stage) {
@@ -81,13 +82,24 @@ void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, 
     }
     pool_[s].installed.set(stage->id, stage->attempt); // so that it is told when the stage goes
     find_job(stage->job)->touched.add(pool_[s].info.executor);
-    if (!there || block.partition >= stage->tasks.size() ||
-        stage->tasks.status_of(block.partition) != task_set::status::done ||
-        stage->tasks.attempt_of(block.partition) != block.attempt || stage->tasks.executor_of(block.partition) != e)
+    const bool accepted =
+        block.partition < stage->tasks.size() && stage->tasks.status_of(block.partition) == task_set::status::done &&
+        stage->tasks.attempt_of(block.partition) == block.attempt && !stage->has_consumed(block.partition);
+    if (accepted && stage->tasks.executor_of(block.partition) == s) continue; // said before
+    const auto drop = [&] {
+      ++unwanted;
+      orders_for(s).consumed.push_back({block.stage, block.partition, block.attempt, 0});
+    };
+    if (!accepted || !there || stage->tasks.executor_of(block.partition) != e) {
+      drop();
       continue;
+    }
     auto& kept = pool_[e].kept;
     const auto at = kept.find(stage->id);
-    if (at == kept.end() || std::erase(at->second, block.partition) == 0) continue;
+    if (at == kept.end() || std::erase(at->second, block.partition) == 0) {
+      drop();
+      continue;
+    }
     if (at->second.empty()) kept.erase(at);
     pool_[s].kept[stage->id].push_back(block.partition);
     stage->tasks.output_moved(block.partition, s);
@@ -108,7 +120,7 @@ void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, 
   if (auto& handed = pool_[e].handed; handed.asked && handed.to == pool_[s].info.executor) {
     handed.asked = false;
     handed.any = handed.any || !moved.empty();
-    handed.in_vain = static_cast<std::uint8_t>(moved.empty() ? handed.in_vain + 1 : 0);
+    handed.in_vain = static_cast<std::uint8_t>(moved.empty() && unwanted == 0 ? handed.in_vain + 1 : 0);
     hand_over(e);
   }
   touch_idle(e, now);

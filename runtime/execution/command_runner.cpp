@@ -190,7 +190,8 @@ private:
 };
 
 /// Leaves what was published with the executor, for commands on hosts where it does not lie under the same name.
-attempt_end hand_on(const command_task& task, const std::vector<std::string>& outputs, const std::string& name) {
+attempt_end hand_on(const command_task& task, const std::vector<std::string>& outputs, const std::string& name,
+                    const stop_event& stop) {
   if (!may_differ_between_hosts(task.program.output_directory)) return {};
   std::vector<std::string> paths;
   for (const auto& output : outputs) paths.push_back(task.program.output_directory + "/" + output);
@@ -199,8 +200,14 @@ attempt_end hand_on(const command_task& task, const std::vector<std::string>& ou
   how.compression = task.results.compression;
   if (task.results.blocks) how.directories = &task.results.blocks->directories();
   how.name = name;
-  return store_output(task.stage.stage, task.partition, task.attempt, result_kind::block,
-                      pack_files(paths, std::move(how)), task.results);
+  try {
+    return store_output(task.stage.stage, task.partition, task.attempt, result_kind::block,
+                        pack_files(paths, std::move(how), stop), task.results);
+  } catch (const std::exception& e) {
+    return failed_attempt(
+        task_status::failed,
+        std::string{"its outputs were published, but could not be kept for commands on other hosts: "} + e.what());
+  }
 }
 
 attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
@@ -217,8 +224,10 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
 
   // Beside its own directory, where nothing is in the way of its outputs.
   const removed_at_end copies{*directory + ".inputs"};
+  std::error_code left_behind; // by an executor of this name that was killed
+  fs::remove_all(copies.path, left_behind);
   for (std::size_t i = 0; i < task.inputs.size(); ++i) {
-    const auto places = unpack_files(*task.source, task.inputs[i], copies.path + "/" + std::to_string(i));
+    const auto places = unpack_files(*task.source, task.inputs[i], copies.path + "/" + std::to_string(i), stop);
     for (auto& path : arguments.inputs)
       if (const auto place = places.find(path); place != places.end()) path = place->second;
   }
@@ -253,6 +262,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   const attempt_group group{settings.limits, name, limit};
   spec.member_files = group.member_files();
   spec.data_limit = settings.limits.data;
+  if (stop.requested()) return failed_attempt(task_status::failed, "it was asked to end before it had begun");
   running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
@@ -293,7 +303,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
                                            std::to_string(::getpid()) + "-" + name);
     if (published) {
-      if (settings.hand_over && task.stage.hands_on) end = hand_on(task, arguments.outputs, name);
+      if (settings.hand_over && task.stage.hands_on) end = hand_on(task, arguments.outputs, name, stop);
       if (!end.failure) end.bytes = *published;
       keep_only_what_it_wrote(*directory);
     } else {

@@ -71,6 +71,10 @@ std::vector<listed_file> read_list(std::string_view in) {
   throw std::runtime_error(what + " " + path + ": " + std::strerror(errno));
 }
 
+void leave_when(const stop_event& stop) {
+  if (stop.requested()) throw std::runtime_error("it was asked to end");
+}
+
 /// Whether it lies here as it was listed.
 bool is_here(const listed_file& file) {
   struct stat status {};
@@ -80,12 +84,13 @@ bool is_here(const listed_file& file) {
 }
 
 void copy_from_block(shuffle_source& source, const handed_input& input, std::uint32_t bucket, const listed_file& file,
-                     const std::string& path) {
+                     const std::string& path, const stop_event& stop) {
   const descriptor to{
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file.permissions | S_IRUSR | S_IWUSR)};
   if (!to) fail("cannot write the input", path);
   std::uint64_t written = 0;
   source.read_partition(input.from, input.stage, input.partition, input.attempt, bucket, [&](std::string_view bytes) {
+    leave_when(stop);
     while (!bytes.empty()) {
       const auto n = ::write(to.get(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
@@ -112,7 +117,7 @@ bool may_differ_between_hosts(const std::string& directory) {
   return true;
 }
 
-block_content pack_files(const std::vector<std::string>& paths, bucket_writer::options how) {
+block_content pack_files(const std::vector<std::string>& paths, bucket_writer::options how, const stop_event& stop) {
   how.buckets = static_cast<std::uint32_t>(paths.size() + 1);
   bucket_writer writer{std::move(how)};
   std::vector<char> buffer(64 << 10);
@@ -123,6 +128,7 @@ block_content pack_files(const std::vector<std::string>& paths, bucket_writer::o
     auto listed = describe(status, paths[i]);
     listed.size = 0;
     for (;;) {
+      leave_when(stop);
       const auto n = ::read(file.get(), buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail("cannot read the output", paths[i]);
@@ -138,7 +144,7 @@ block_content pack_files(const std::vector<std::string>& paths, bucket_writer::o
 }
 
 std::map<std::string, std::string> unpack_files(shuffle_source& source, const handed_input& input,
-                                                const std::string& directory) {
+                                                const std::string& directory, const stop_event& stop) {
   std::string list;
   source.read_partition(input.from, input.stage, input.partition, input.attempt, 0,
                         [&](std::string_view bytes) { list += bytes; });
@@ -154,7 +160,7 @@ std::map<std::string, std::string> unpack_files(shuffle_source& source, const ha
     const auto folder = directory + "/" + std::to_string(bucket);
     fs::create_directories(folder);
     const auto place = folder + "/" + fs::path{file.path}.filename().string();
-    copy_from_block(source, input, bucket, file, place);
+    copy_from_block(source, input, bucket, file, place, stop);
     places[file.path] = place;
   }
   return places;

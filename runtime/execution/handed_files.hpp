@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <troupe/runtime/execution/stop_event.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/storage/bucket_writer.hpp>
@@ -27,14 +28,14 @@ struct handed_input {
 /// False on file systems that are known to be the same on all hosts which mount them: nothing has to be handed over.
 bool may_differ_between_hosts(const std::string& directory);
 
-/// The block set of these files. `how.buckets` is set here. Throws std::runtime_error where one cannot be read, or
-/// there is no room.
-block_content pack_files(const std::vector<std::string>& paths, bucket_writer::options how);
+/// The block set of these files. `how.buckets` is set here. Throws std::runtime_error where one cannot be read, there
+/// is no room, or `stop` is asked for meanwhile.
+block_content pack_files(const std::vector<std::string>& paths, bucket_writer::options how, const stop_event& stop);
 
 /// Where each of the files can be read: under its own path, or as a copy below `directory`, which is made. By the path
 /// under which it was published. Throws fetch_failure where the block cannot be had, std::runtime_error where a copy
-/// cannot be written.
+/// cannot be written, or `stop` is asked for meanwhile.
 std::map<std::string, std::string> unpack_files(shuffle_source& source, const handed_input& input,
-                                                const std::string& directory);
+                                                const std::string& directory, const stop_event& stop);
 
 } // namespace troupe

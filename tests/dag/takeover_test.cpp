@@ -184,6 +184,26 @@ TEST_F(takeover, what_could_not_be_taken_is_asked_for_again_but_not_for_ever) {
   EXPECT_EQ(h.progress(job).state, job_state::succeeded);
 }
 
+TEST_F(takeover, what_is_not_wanted_any_more_is_dropped_by_the_service) {
+  h.add(executor_builder{}.cores(1).gpus(1));
+  maps_on = h.add(executor_builder{}.cores(2));
+  const auto service = add_service();
+  job_builder pipe;
+  pipe.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  pipe.stage("make", 2).buckets(1).stage("use", 2).with(1).after(0, dependency_kind::one_to_one);
+  job = h.submit(pipe);
+  h.succeed_all(maps_on);
+  h.release(maps_on);
+  ASSERT_THAT(h.executor(service).takeovers(), SizeIs(1));
+  ASSERT_THAT(h.executor(service).takeovers()[0].blocks, SizeIs(2));
+  const auto reader = h.attempts_of(job, 1).at(0);
+  h.succeed(reader);
+  take_blocks(service);
+  EXPECT_THAT(h.last_orders.at(service).consumed, ElementsAre(held_block{h.stage_of(job, 0), reader.partition, 0, 0}));
+  h.drain();
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+}
+
 TEST_F(takeover, results_of_ended_jobs_stay_with_their_executor_until_they_are_released) {
   const auto e = h.add(executor_builder{});
   const auto service = add_service();

@@ -60,11 +60,12 @@ protected:
   scratch_directory scratch_;
   std::string text_;
   handed_input input_{{}, stage_id{3}, 7, 1};
+  stop_event stop_;
 };
 
 TEST_F(handed_files, that_lie_where_they_were_published_are_not_copied) {
-  kept_files kept{pack_files(paths(), {})};
-  const auto places = unpack_files(kept, input_, copies());
+  kept_files kept{pack_files(paths(), {}, stop_)};
+  const auto places = unpack_files(kept, input_, copies(), stop_);
   EXPECT_EQ(places.at(paths()[0]), paths()[0]);
   EXPECT_EQ(places.at(paths()[1]), paths()[1]);
   EXPECT_EQ(kept.asked, std::vector<std::uint32_t>{0}) << "the list is enough";
@@ -72,9 +73,9 @@ TEST_F(handed_files, that_lie_where_they_were_published_are_not_copied) {
 }
 
 TEST_F(handed_files, that_are_not_there_are_copied_under_their_names) {
-  kept_files kept{pack_files(paths(), {})};
+  kept_files kept{pack_files(paths(), {}, stop_)};
   for (const auto& path : paths()) fs::remove(path);
-  const auto places = unpack_files(kept, input_, copies());
+  const auto places = unpack_files(kept, input_, copies(), stop_);
   const auto& one = places.at(paths()[0]);
   EXPECT_EQ(fs::path{one}.filename(), "one.txt");
   EXPECT_EQ(read(one), text_);
@@ -83,41 +84,49 @@ TEST_F(handed_files, that_are_not_there_are_copied_under_their_names) {
   EXPECT_EQ(fs::file_size(places.at(paths()[1])), 0u);
 }
 
+TEST_F(handed_files, are_neither_kept_nor_copied_for_who_was_asked_to_end) {
+  kept_files kept{pack_files(paths(), {}, stop_)};
+  fs::remove(paths()[0]);
+  stop_.request();
+  EXPECT_THROW(pack_files(paths(), {}, stop_), std::runtime_error);
+  EXPECT_THROW(unpack_files(kept, input_, copies(), stop_), std::runtime_error);
+}
+
 TEST_F(handed_files, another_file_of_the_same_name_is_not_taken_for_it) {
-  kept_files kept{pack_files(paths(), {})};
+  kept_files kept{pack_files(paths(), {}, stop_)};
   write(paths()[0], std::string(text_.size(), 'x'));
-  const auto places = unpack_files(kept, input_, copies());
+  const auto places = unpack_files(kept, input_, copies(), stop_);
   EXPECT_NE(places.at(paths()[0]), paths()[0]);
   EXPECT_EQ(read(places.at(paths()[0])), text_);
 }
 
 TEST_F(handed_files, that_nobody_keeps_are_missed) {
-  kept_files kept{pack_files(paths(), {})};
+  kept_files kept{pack_files(paths(), {}, stop_)};
   input_.stage = stage_id{4};
-  EXPECT_THROW(unpack_files(kept, input_, copies()), fetch_failure);
+  EXPECT_THROW(unpack_files(kept, input_, copies(), stop_), fetch_failure);
 }
 
 TEST_F(handed_files, a_list_or_a_file_that_is_cut_short_is_noticed) {
-  block_content cut = pack_files(paths(), {});
+  block_content cut = pack_files(paths(), {}, stop_);
   fs::remove(paths()[0]);
   auto& pages = cut.pages[1];
   ASSERT_GT(pages.size(), 1u);
   pages.pop_back();
   kept_files kept{std::move(cut)};
   try {
-    unpack_files(kept, input_, copies());
+    unpack_files(kept, input_, copies(), stop_);
     FAIL() << "it takes a part for the whole";
   } catch (const std::runtime_error& e) {
     EXPECT_THAT(e.what(), AllOf(HasSubstr("one.txt"), HasSubstr("of " + std::to_string(text_.size()))));
   }
   kept_files garbage{block_content::of("no list", {})};
-  EXPECT_THROW(unpack_files(garbage, input_, copies()), std::runtime_error);
+  EXPECT_THROW(unpack_files(garbage, input_, copies(), stop_), std::runtime_error);
 }
 
 TEST_F(handed_files, that_cannot_be_read_are_named) {
   fs::remove(paths()[1]);
   try {
-    pack_files(paths(), {});
+    pack_files(paths(), {}, stop_);
     FAIL();
   } catch (const std::runtime_error& e) {
     EXPECT_THAT(e.what(), HasSubstr(paths()[1]));
