@@ -111,16 +111,38 @@ TEST_F(unread_outputs, count_again_when_their_reader_has_to_run_again) {
 }
 
 TEST_F(unread_outputs, of_one_producer_are_bounded_where_the_other_is_slow) {
-  maker(2);
+  maker();
+  user();
   job_builder what{"two into one"};
-  what.stage("left", 6).buckets(1).stage("right", 6).buckets(1);
+  what.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  what.stage("left", 6).buckets(1).stage("right", 6).with(1).buckets(1);
   what.stage("both", 6).after(0, dependency_kind::one_to_one).after(1, dependency_kind::one_to_one);
-  h.add(executor_builder{}.cores(2));
   job = h.submit(what);
-  for (int i = 0; i < 6; ++i)
-    if (const auto left = running(0); !left.empty()) succeed(0, left.front());
+  succeed(0, 0);
+  succeed(0, 1);
   EXPECT_THAT(running(0), IsEmpty()) << "left has made too much that right has no counterpart of yet";
-  EXPECT_THAT(running(1), ::testing::Not(IsEmpty()));
+  EXPECT_THAT(running(1), ElementsAre(0));
+  expect_success();
+}
+
+TEST_F(unread_outputs, do_not_hold_up_producers_whose_consumer_lacks_another_partition) {
+  maker(4);
+  user();
+  job_builder what{"two into one"};
+  what.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  what.stage("left", 4).buckets(1).stage("right", 4).with(1).buckets(1);
+  what.stage("both", 4).after(0, dependency_kind::one_to_one).after(1, dependency_kind::one_to_one);
+  job = h.submit(what);
+  const auto left = h.attempts_of(job, 0);
+  ASSERT_THAT(left, SizeIs(4));
+  succeed(0, 2);
+  succeed(0, 3);
+  h.fail(left[0], "once");
+  h.fail(left[1], "once");
+  EXPECT_THAT(running(0), IsEmpty()) << "right can go on";
+  succeed(1, 0);
+  succeed(1, 1);
+  EXPECT_THAT(running(0), ::testing::Contains(0)) << "nobody else can";
   expect_success();
 }
 
