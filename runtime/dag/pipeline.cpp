@@ -84,8 +84,11 @@ void dag_scheduler::count_unread(stage_run& stage, partition_index partition, bo
   if (stage.unread[partition] == is_unread) return;
   stage.unread[partition] = is_unread;
   const auto size = output_size(stage, partition);
-  stage.unread_count += is_unread ? 1u : ~0u;
   stage.unconsumed_bytes += is_unread ? size : -size;
+  if (is_unread) {
+    stage.made_bytes += size;
+    ++stage.made_count;
+  }
   if (stage.unconsumed_bytes >= options_.max_unconsumed) ahead_.insert(stage.id);
 }
 
@@ -217,10 +220,9 @@ void dag_scheduler::pace_producers(time_point now) {
 
 /// About how many tasks each of its leases may have at once before too much of what they make waits to be read.
 std::uint64_t dag_scheduler::tasks_before_pause(const stage_run& stage) const {
-  const std::uint64_t waiting = stage.unread_count;
-  if (stage.feeds.empty() || stage.unconsumed_bytes == 0 || waiting == 0) return ~std::uint64_t{0};
+  if (stage.made_bytes == 0) return ~std::uint64_t{0};
   if (stage.unconsumed_bytes >= options_.max_unconsumed) return 1;
-  const auto each = std::max<std::uint64_t>(1, stage.unconsumed_bytes / waiting);
+  const auto each = std::max<std::uint64_t>(1, stage.made_bytes / stage.made_count);
   const auto leases = std::max<std::uint64_t>(1, pool_.leases_of(stage.demand()));
   return (options_.max_unconsumed - stage.unconsumed_bytes) / each / leases;
 }

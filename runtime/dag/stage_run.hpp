@@ -122,11 +122,12 @@ public:
   std::uint32_t consumed_count = 0;
   /// Of commands whose files commands of another stage read: sizes of what executors keep of them, by partition.
   std::map<partition_index, std::uint64_t> handed;
-  bool hands_on = false;    ///< it is such a stage
-  std::vector<bool> unread; ///< outputs that a task of those which it feeds has to read yet
-  std::uint32_t unread_count = 0;
+  bool hands_on = false;              ///< it is such a stage
+  std::vector<bool> unread;           ///< outputs that a task of those which it feeds has to read yet
   std::uint64_t unconsumed_bytes = 0; ///< of those
-  bool paused = false;                ///< nothing more is made until some of that is read
+  std::uint64_t made_bytes = 0;       ///< of all that were ever counted among those, and how many
+  std::uint64_t made_count = 0;
+  bool paused = false; ///< nothing more is made until some of that is read
   /// How often in a row a task has missed what it reads one to one.
   std::map<partition_index, std::uint32_t> missed;
   bool keeps_values = false;                   ///< its results go to the submitter

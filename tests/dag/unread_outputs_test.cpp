@@ -37,9 +37,9 @@ protected:
     for (const auto& a : h.attempts_of(job, stage)) all.push_back(a.partition);
     return all;
   }
-  void succeed(std::uint32_t stage, partition_index p) {
+  void succeed(std::uint32_t stage, partition_index p, duration run_time = 1s) {
     for (const auto& a : h.attempts_of(job, stage))
-      if (a.partition == p) return h.succeed(a);
+      if (a.partition == p) return h.succeed(a, {}, run_time);
     FAIL() << "it does not run";
   }
   std::size_t dropped(executor_id e) const {
@@ -143,6 +143,17 @@ TEST_F(unread_outputs, do_not_hold_up_producers_whose_consumer_lacks_another_par
   succeed(1, 0);
   succeed(1, 1);
   EXPECT_THAT(running(0), ::testing::Contains(0)) << "nobody else can";
+  expect_success();
+}
+
+TEST_F(unread_outputs, are_bounded_also_for_who_joins_when_all_are_read) {
+  maker();
+  user();
+  job = h.submit(pipe(100));
+  succeed(0, 0, 10us);
+  succeed(1, 0);
+  maker();
+  EXPECT_THAT(running(0), SizeIs(::testing::Le(4u))) << "what its tasks make is known although none of it is there";
   expect_success();
 }
 
