@@ -174,6 +174,8 @@ void executor_state::dispatch(executor_pointer self) {
       if (config.runner.broadcasts) config.runner.broadcasts->drop(d->broadcast);
     } else if (auto* n = std::get_if<effects::drop_output>(&effect)) {
       config.blocks->remove(output_key(n->block.stage, n->block.partition, n->block.attempt));
+    } else if (auto* u = std::get_if<effects::drop_kept>(&effect)) {
+      config.blocks->remove(u->cache);
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {
@@ -194,6 +196,8 @@ void executor_state::report(executor_pointer self, executor_report&& content) {
   content.executor = core->info().executor;
   content.epoch = core->info().epoch;
   content.orders_seen = core->orders_seen();
+  for (const auto& key : config.blocks->take_evicted())
+    content.evicted.push_back({cache_id{key.source}, key.partition});
   ++reports;
   tell(self, scheduler, box(std::move(content)));
 }

@@ -220,6 +220,7 @@ result<driver_config> application::impl::configure_driver() const {
   d.scheduler.retained_jobs = static_cast<std::uint32_t>(s.get(keys::driver_retained_jobs));
   d.allocation.dynamic = s.get(keys::dynamic_allocation_enabled);
   d.allocation.idle_timeout = s.get(keys::dynamic_allocation_executor_idle_timeout);
+  d.allocation.keeping_idle_timeout = s.get(keys::dynamic_allocation_cached_executor_idle_timeout);
   d.allocation.launch_timeout = s.get(keys::dynamic_allocation_launch_timeout);
   d.allocation.retry_pause = s.get(keys::dynamic_allocation_retry_pause);
   d.allocation.max_executors = static_cast<std::uint32_t>(s.get(keys::dynamic_allocation_max_executors));

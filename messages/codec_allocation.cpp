@@ -34,6 +34,7 @@ static void write(const idle_executor& in, pb::IdleExecutor& out, const place&) 
   out.set_idle_nanoseconds(in.idle_nanoseconds);
   out.set_serving(in.serving);
   out.set_draining(in.draining);
+  out.set_keeping(in.keeping);
 }
 
 static void read(const pb::IdleExecutor& in, idle_executor& out, const place&) {
@@ -42,6 +43,7 @@ static void read(const pb::IdleExecutor& in, idle_executor& out, const place&) {
   out.idle_nanoseconds = in.idle_nanoseconds();
   out.serving = in.serving();
   out.draining = in.draining();
+  out.keeping = in.keeping();
 }
 
 static void write(const load_report& in, pb::LoadReport& out, const place& at) {

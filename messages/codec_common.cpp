@@ -263,6 +263,11 @@ void read(const pb::HeldBlock& in, held_block& out, const place&) {
   out.bytes = in.bytes();
 }
 
+storage_level read_level(std::uint32_t number, const place& at) {
+  if (!is_storage_level(number)) at.fail("level", "has the unknown number " + std::to_string(number));
+  return static_cast<storage_level>(number);
+}
+
 void write(const broadcast_id& in, pb::BroadcastId& out, const place&) {
   out.set_program(in.program);
   out.set_number(in.number);

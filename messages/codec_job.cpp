@@ -82,6 +82,16 @@ static void write_timeout(duration timeout, Set set) {
 }
 static duration read_timeout(std::int64_t nanoseconds) { return nanoseconds == 0 ? never : duration{nanoseconds}; }
 
+static void write(const kept_dataset& in, pb::KeptDataset& out, const place& at) {
+  write(in.id, *out.mutable_id(), place{at, "id"});
+  out.set_level(static_cast<std::uint32_t>(in.level));
+}
+
+static void read(const pb::KeptDataset& in, kept_dataset& out, const place& at) {
+  read(in.id(), out.id, place{at, "id"});
+  out.level = read_level(in.level(), at);
+}
+
 static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   out.set_name(at.name("name", in.name));
   out.set_profile(in.profile);
@@ -102,6 +112,7 @@ static void write(const stage_spec& in, pb::StageSpec& out, const place& at) {
   write_timeout(in.sync_timeout, [&](std::int64_t t) { out.set_sync_timeout(t); });
   write_list(in.cut_from, *out.mutable_cut_from(), at, "cut_from");
   out.set_indeterminate(in.indeterminate);
+  if (in.keeps) write(*in.keeps, *out.mutable_keeps(), place{at, "keeps"});
 }
 
 static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
@@ -130,6 +141,7 @@ static void read(const pb::StageSpec& in, stage_spec& out, const place& at) {
   out.sync_timeout = read_timeout(at.amount("sync_timeout", in.sync_timeout()));
   read_list(in.cut_from(), out.cut_from, at, "cut_from");
   out.indeterminate = in.indeterminate();
+  if (in.has_keeps()) read(in.keeps(), out.keeps.emplace(), place{at, "keeps"});
 }
 
 static void write(const job_spec& in, pb::JobSpec& out, const place& at) {

@@ -130,6 +130,7 @@ static void write(const partition_inputs& in, pb::PartitionInputs& out, const pl
   write_list(in.endpoints, *out.mutable_endpoints(), at, "endpoints");
   write_numbers(in.endpoint_of_task, *out.mutable_endpoint_of_task());
   write_numbers(in.attempt_of_task, *out.mutable_attempt_of_task());
+  out.set_cache(in.cache.value);
 }
 
 static void read(const pb::PartitionInputs& in, partition_inputs& out, const place& at) {
@@ -137,6 +138,7 @@ static void read(const pb::PartitionInputs& in, partition_inputs& out, const pla
   read_list(in.endpoints(), out.endpoints, at, "endpoints");
   read_numbers(in.endpoint_of_task(), out.endpoint_of_task);
   read_numbers(in.attempt_of_task(), out.attempt_of_task);
+  out.cache.value = in.cache();
 }
 
 /// Each column has an entry for each task, and names what is there.
@@ -171,6 +173,8 @@ static void write(const stage_install& in, pb::StageInstall& out, const place& a
   write_list(in.inputs, *out.mutable_inputs(), at, "inputs");
   out.set_task_timeout(in.task_timeout == never ? 0 : in.task_timeout.count());
   out.set_hands_on(in.hands_on);
+  out.set_keeps(in.keeps.value);
+  out.set_level(static_cast<std::uint32_t>(in.level));
   if (!in.gang) return;
   check_gang(*in.gang, in.tasks, at);
   write(*in.gang, *out.mutable_gang(), place{at, "gang"});
@@ -180,6 +184,8 @@ static void read(const pb::StageInstall& in, stage_install& out, const place& at
   if (const auto timeout = at.amount("task_timeout", in.task_timeout()); timeout != 0)
     out.task_timeout = duration{timeout};
   out.hands_on = in.hands_on();
+  out.keeps.value = in.keeps();
+  out.level = read_level(in.level(), at);
   out.stage.value = in.stage();
   out.stage_attempt = in.stage_attempt();
   out.job.value = in.job();
@@ -302,6 +308,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.takeovers, *out.mutable_takeovers(), at, "takeovers");
   write_list(in.withdrawn, *out.mutable_withdrawn(), at, "withdrawn");
   write_list(in.consumed, *out.mutable_consumed(), at, "consumed");
+  write_ids(in.unkept, *out.mutable_unkept());
   out.set_stop(in.stop);
 }
 
@@ -320,6 +327,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.takeovers(), out.takeovers, at, "takeovers");
   read_list(in.withdrawn(), out.withdrawn, at, "withdrawn");
   read_list(in.consumed(), out.consumed, at, "consumed");
+  read_ids(in.unkept(), out.unkept);
   out.stop = in.stop();
 }
 
@@ -454,6 +462,16 @@ static void read(const pb::BarrierArrival& in, barrier_arrival& out, const place
   out.text = at.text("text", in.text(), max_gather_text);
 }
 
+static void write(const evicted_partition& in, pb::EvictedPartition& out, const place&) {
+  out.set_cache(in.cache.value);
+  out.set_partition(in.partition);
+}
+
+static void read(const pb::EvictedPartition& in, evicted_partition& out, const place&) {
+  out.cache.value = in.cache();
+  out.partition = in.partition();
+}
+
 static void write(const executor_report& in, pb::ExecutorReport& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);
@@ -463,6 +481,7 @@ static void write(const executor_report& in, pb::ExecutorReport& out, const plac
   write_list(in.overdue, *out.mutable_overdue(), at, "overdue");
   write_list(in.arrivals, *out.mutable_arrivals(), at, "arrivals");
   write_list(in.taken_over, *out.mutable_taken_over(), at, "taken_over");
+  write_list(in.evicted, *out.mutable_evicted(), at, "evicted");
 }
 
 static void read(const pb::ExecutorReport& in, executor_report& out, const place& at) {
@@ -474,6 +493,7 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
   read_list(in.overdue(), out.overdue, at, "overdue");
   read_list(in.arrivals(), out.arrivals, at, "arrivals");
   read_list(in.taken_over(), out.taken_over, at, "taken_over");
+  read_list(in.evicted(), out.evicted, at, "evicted");
 }
 
 } // namespace troupe::wire

@@ -47,6 +47,7 @@ void write(const held_block& in, pb::HeldBlock& out, const place& at);
 void read(const pb::HeldBlock& in, held_block& out, const place& at);
 void write(const broadcast_id& in, pb::BroadcastId& out, const place& at);
 void read(const pb::BroadcastId& in, broadcast_id& out, const place& at);
+storage_level read_level(std::uint32_t number, const place& at);
 void write(const block_endpoint& in, pb::BlockEndpoint& out, const place& at);
 void read(const pb::BlockEndpoint& in, block_endpoint& out, const place& at);
 

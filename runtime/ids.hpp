@@ -27,6 +27,8 @@ using lease_id = strong_id<struct lease_tag>;       ///< issued by the dag sched
 using shape_id = strong_id<struct shape_tag>;       ///< issued by the profile registry, from 1
 using request_id = strong_id<struct request_tag>;   ///< names one requested executor; issued by the allocator, from 1
 
+using cache_id = strong_id<struct cache_tag>; ///< of kept partitions; issued by the dag scheduler, from 1
+
 /// Issued by the profile registry. Here 0 is a name: the default profile.
 using profile_id = strong_id<struct profile_tag>;
 inline constexpr profile_id default_profile_id{0};

@@ -41,6 +41,7 @@ struct idle_executor {
   std::uint64_t idle_nanoseconds = 0;
   bool serving = false;  ///< holds output that an unfinished job needs: may be parked, not stopped
   bool draining = false; ///< consent was given: it gets no more tasks
+  bool keeping = false;  ///< has partitions of kept datasets, which would have to be computed again
 
   auto operator<=>(const idle_executor&) const = default;
 };

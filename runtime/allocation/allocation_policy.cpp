@@ -87,7 +87,7 @@ void allocation_policy::read_present(const load_report& report, effects::allocat
 }
 
 /// Asks for what has been idle too long and drops what may be stopped. @returns executors that could make way for
-/// others: fixed ones last, without output first, the longest idle first.
+/// others: fixed ones last, without output first, then without kept datasets, the longest idle first.
 std::vector<idle_executor> allocation_policy::read_idle(const load_report& report, time_point now,
                                                         effects::allocation_list& out) {
   // What is not idle any more has been refused, or is gone; an answer that never came is not waited for.
@@ -115,7 +115,8 @@ std::vector<idle_executor> allocation_policy::read_idle(const load_report& repor
       continue;
     }
     if (asked_.contains(idle.executor)) continue;
-    const auto limit = static_cast<std::uint64_t>(options_.idle_timeout.count());
+    const auto timeout = idle.keeping ? options_.keeping_idle_timeout : options_.idle_timeout;
+    const auto limit = static_cast<std::uint64_t>(timeout.count());
     if (options_.dynamic && !r.fixed && (!idle.serving || options_.outputs_outlive) && idle.idle_nanoseconds >= limit)
       ask_release(idle, now, out);
     else
@@ -125,8 +126,8 @@ std::vector<idle_executor> allocation_policy::read_idle(const load_report& repor
   // Two executors of one request: what the second one said has ended it.
   std::erase_if(reclaimable, [this](const idle_executor& idle) { return !requests_.contains(idle.request); });
   std::sort(reclaimable.begin(), reclaimable.end(), [this](const idle_executor& a, const idle_executor& b) {
-    return std::tuple{requests_.at(a.request).fixed, a.serving, b.idle_nanoseconds, a.executor} <
-           std::tuple{requests_.at(b.request).fixed, b.serving, a.idle_nanoseconds, b.executor};
+    return std::tuple{requests_.at(a.request).fixed, a.serving, a.keeping, b.idle_nanoseconds, a.executor} <
+           std::tuple{requests_.at(b.request).fixed, b.serving, b.keeping, a.idle_nanoseconds, b.executor};
   });
   return reclaimable;
 }

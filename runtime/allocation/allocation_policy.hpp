@@ -62,6 +62,7 @@ public:
   struct options {
     bool dynamic = true; ///< grow with waiting tasks, stop what is idle; false: only what nothing satisfies is started
     duration idle_timeout = std::chrono::seconds{60};
+    duration keeping_idle_timeout = never;              ///< of those that have partitions of kept datasets
     duration launch_timeout = std::chrono::seconds{30}; ///< from request to admission
     duration retry_pause = std::chrono::seconds{1};     ///< after a failed launch of a shape; doubles up to 32 times
     bool outputs_outlive = false; ///< what an executor serves is kept when it goes, so it may go although it serves

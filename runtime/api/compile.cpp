@@ -1,7 +1,9 @@
 #include <troupe/runtime/api/compile.hpp>
 
 #include <algorithm>
+#include <list>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,11 +33,19 @@ public:
       if (!parent) return parent.error();
       reads.push_back({*parent, dependency_kind::shuffle});
     }
-    const auto parts = cut(chain);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto& part = parts[i];
+    const auto parts = pieces_of(cut(chain));
+    std::size_t begin = 0; // behind what another dataset of the job has already, too
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (const auto known = parts[i].keeps ? stage_of_kept_.find(parts[i].keeps->id) : stage_of_kept_.end();
+          known != stage_of_kept_.end()) {
+        reads = {{known->second, dependency_kind::one_to_one}};
+        begin = i + 1;
+      }
+    for (auto i = begin; i < parts.size(); ++i) {
+      const auto& part = parts[i].nodes;
       const bool is_last = i + 1 == parts.size();
-      if (!is_last && !mark_of(part)->records)
+      const auto* const records = is_last ? nullptr : parts[i].records();
+      if (!is_last && !records)
         return make_error(
             ec::invalid_argument,
             "the profile changes behind dataset '" + mark_of(part)->name +
@@ -43,20 +53,21 @@ public:
                 "(see serialize.hpp), or give both parts one profile");
       stage_spec stage;
       stage.dependencies = std::move(reads);
-      stage.name = name_of(part, is_last ? action : "hand over");
-      set_profile(stage, part);
+      stage.keeps = parts[i].keeps;
+      stage.name = name_of(part, is_last ? action : stage.keeps ? "keep" : "hand over");
+      set_profile(stage, *parts[i].marks);
       stage.tasks = source.partitions;
       stage.buckets = is_last ? buckets : 1;
       native_program program{options_.build_id, {}};
       if (i > 0) {
-        program.operations.push_back(mark_of(parts[i - 1])->records->read);
-        if (options_.on_profile_change == profile_change::by_matching) {
-          stage.cut_from = carried_by(parts[i - 1]);
-          for (auto& mark : carried_by(part)) stage.cut_from.push_back(std::move(mark));
+        program.operations.push_back(parts[i - 1].records()->read);
+        if (options_.on_profile_change == profile_change::by_matching && parts[i - 1].marks != parts[i].marks) {
+          stage.cut_from = carried_by(*parts[i - 1].marks);
+          for (auto& mark : carried_by(*parts[i].marks)) stage.cut_from.push_back(std::move(mark));
         }
       }
       for (const auto* node : part) program.operations.push_back(node->step);
-      program.operations.push_back(is_last ? end : mark_of(part)->records->write);
+      program.operations.push_back(is_last ? end : records->write);
       stage.program = std::move(program);
       if (i == 0) stage.arguments = source.arguments;
       stage.keep_results = is_last && buckets == 0;
@@ -67,6 +78,7 @@ public:
       stage.barrier = std::any_of(part.begin(), part.end(), [](const auto* node) { return node->barrier; });
       if (stage.barrier) stage.sync_timeout = options_.sync_timeout;
       stage.indeterminate = std::any_of(part.begin(), part.end(), [](const auto* node) { return node->indeterminate; });
+      if (stage.keeps) stage_of_kept_.emplace(stage.keeps->id, static_cast<std::uint32_t>(job_.stages.size()));
       job_.stages.push_back(std::move(stage));
       reads = {{static_cast<std::uint32_t>(job_.stages.size() - 1), dependency_kind::one_to_one}};
     }
@@ -104,6 +116,37 @@ private:
     }
     parts.back().insert(parts.back().end(), since.begin(), since.end());
     return parts;
+  }
+
+  /// What becomes a stage.
+  struct piece {
+    node_chain nodes;
+    const node_chain* marks;           ///< the part of one profile that it belongs to
+    std::optional<kept_dataset> keeps; ///< its records
+
+    /// How they pass on; null: they cannot.
+    const hand_over* records() const {
+      if (keeps) return &nodes.back()->kept->records();
+      const auto* const mark = mark_of(nodes);
+      return mark && mark->records ? &*mark->records : nullptr;
+    }
+  };
+
+  /// Parts end also behind what is kept, except where they end there anyway.
+  std::vector<piece> pieces_of(std::vector<node_chain> parts) {
+    parts_.push_back(std::move(parts));
+    std::vector<piece> pieces;
+    for (const auto& part : parts_.back()) {
+      pieces.push_back({{}, &part, {}});
+      for (const auto* node : part) {
+        if (pieces.back().keeps) pieces.push_back({{}, &part, {}});
+        pieces.back().nodes.push_back(node);
+        if (node->kept) pieces.back().keeps = node->kept->what();
+      }
+    }
+    // An action on what is kept reads it in a stage of its own.
+    if (pieces.back().keeps) pieces.push_back({{}, &parts_.back().back(), {}});
+    return pieces;
   }
 
   /// The last one that carries a profile; null: none does.
@@ -153,8 +196,10 @@ private:
   }
 
   const compile_options& options_;
+  std::list<std::vector<node_chain>> parts_; ///< that pieces refer to
   job_spec job_;
   std::map<const shuffle_edge*, std::uint32_t> stage_of_shuffle_;
+  std::map<broadcast_id, std::uint32_t> stage_of_kept_;
 };
 
 } // namespace

@@ -204,6 +204,33 @@ public:
     return {core_, std::move(node)};
   }
 
+  /// --- keeping records for later jobs ---
+
+  /// The same records, which the first job that computes them leaves with the executors, each partition where it was
+  /// made, for all that read them later: jobs of this and other datasets, near them where there is room. What was lost
+  /// or had to make room is computed again when it is needed. They stay until `unpersist`, or until nobody has this
+  /// dataset or one made from it any more.
+  dataset persist(storage_level level) const {
+    static_assert(detail::can_travel<T>::value,
+                  "troupe: records that are kept must be able to travel. Cure: write a troupe_serialize for their type "
+                  "(see serialize.hpp)");
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    auto [reference, published] =
+        core_->publish({std::make_shared<const char>(), typeid(char), [] { return std::string{}; }});
+    node->kept =
+        std::make_shared<detail::kept_records>(kept_dataset{reference.id, level},
+                                               detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
+                                                                 detail::make_operation<detail::partition_read<T>>()},
+                                               std::move(published));
+    return {core_, std::move(node)};
+  }
+  /// The same in memory, where there is room.
+  dataset cache() const { return persist(storage_level::memory); }
+  /// Executors drop what they keep of it, and keep no more. No effect on a dataset that is not kept.
+  void unpersist() const {
+    if (node_->kept) node_->kept->withdraw();
+  }
+
   /// A name for people: of the stage that computes this dataset, and in messages.
   dataset named(std::string name) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);

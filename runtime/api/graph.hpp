@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <troupe/runtime/dag/job_spec.hpp>
@@ -31,6 +33,32 @@ struct hand_over {
   operation read;
 };
 
+/// That a dataset's records are kept. Shared by the datasets that were made with it.
+class kept_records {
+public:
+  /// @param published is what withdraws it
+  kept_records(kept_dataset what, hand_over records, std::shared_ptr<const void> published)
+    : what_(what), records_(std::move(records)), published_(std::move(published)) {}
+  /// Nothing is kept any more, and nothing will be.
+  void withdraw() {
+    std::shared_ptr<const void> last; // without the lock: it tells the driver
+    const std::lock_guard lock{mutex_};
+    last = std::move(published_);
+  }
+  /// Nothing once it was withdrawn.
+  std::optional<kept_dataset> what() const {
+    const std::lock_guard lock{mutex_};
+    return published_ ? std::optional{what_} : std::nullopt;
+  }
+  const hand_over& records() const noexcept { return records_; }
+
+private:
+  const kept_dataset what_;
+  const hand_over records_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const void> published_;
+};
+
 /// One dataset: a source (of its own, or of shuffles) or a narrow step after `parent`.
 struct dataset_node {
   std::string name; ///< of the operation, or as the author named it
@@ -42,6 +70,7 @@ struct dataset_node {
   std::shared_ptr<const packed_column> arguments;            ///< of the source, per partition; null for none
   std::optional<resource_profile> profile;                   ///< attached by with_resources
   std::optional<hand_over> records;              ///< with `profile`: of this dataset; nothing: they cannot travel
+  std::shared_ptr<kept_records> kept;            ///< null: they are not
   bool barrier = false;                          ///< its stage is a gang
   bool indeterminate = false;                    ///< it may have other records when it is computed again
   std::vector<std::shared_ptr<const void>> held; ///< what `step` needs to be there

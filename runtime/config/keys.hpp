@@ -83,6 +83,8 @@ inline constexpr time_key exclude_on_failure_unschedulable_timeout{"troupe.exclu
 inline constexpr flag_key dynamic_allocation_enabled{"troupe.dynamic-allocation.enabled"};
 inline constexpr count_key dynamic_allocation_max_executors{"troupe.dynamic-allocation.max-executors"};
 inline constexpr time_key dynamic_allocation_executor_idle_timeout{"troupe.dynamic-allocation.executor-idle-timeout"};
+inline constexpr time_key dynamic_allocation_cached_executor_idle_timeout{
+    "troupe.dynamic-allocation.cached-executor-idle-timeout"};
 inline constexpr time_key dynamic_allocation_launch_timeout{"troupe.dynamic-allocation.launch-timeout"};
 inline constexpr time_key dynamic_allocation_retry_pause{"troupe.dynamic-allocation.retry-pause"};
 

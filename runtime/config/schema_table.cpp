@@ -91,6 +91,9 @@ constexpr setting_schema entries[] = {
          "How long a request to another process may stay unanswered before it fails."),
     count(keys::driver_retained_jobs, "100", 0, 100'000, driver,
           "How many ended jobs the driver keeps for status queries."),
+    time_or_never(keys::dynamic_allocation_cached_executor_idle_timeout, "never", ns_per_ms, driver,
+                  "How long an executor that has partitions of kept datasets may be idle before it is stopped; never: "
+                  "it stays until somebody else needs its place, or the datasets are not kept any more."),
     flag(keys::dynamic_allocation_enabled, "true", driver,
          "Whether executors are started as tasks wait and stopped when idle; "
          "false: only for profiles that nothing running satisfies, and kept."),

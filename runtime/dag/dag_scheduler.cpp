@@ -52,6 +52,7 @@ job_id dag_scheduler::on_job_submitted(std::shared_ptr<const job_spec> spec,
     for (const auto& dependency : what.dependencies) job.stages[dependency.stage].children.push_back(i);
   }
   connect(job);
+  use_kept(job, now);
   for (auto& stage : job.stages) count_asks(stage, true);
   job.stages.back().keeps_values = job.stages.back().spec->keep_results && !job.stages.back().spec->is_shuffle_map();
   if (auto why = hopeless(job)) {
@@ -118,6 +119,7 @@ void dag_scheduler::on_results_released(job_id id, time_point now, effects::list
 
 void dag_scheduler::on_broadcast_withdrawn(broadcast_id broadcast, time_point now, effects::list& out) {
   for (const auto& [id, e] : pool_.all()) orders_for(e).withdrawn.push_back(broadcast);
+  drop_kept(broadcast, now, out);
   schedule(now, out);
 }
 
@@ -263,7 +265,7 @@ void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, eff
   stage.paused = false;
   end_rounds(stage);
   consume_all_inputs(job, stage, now);
-  tell_completion(stage, {}, now, out);
+  if (stage.was_submitted) tell_completion(stage, {}, now, out); // else nothing of it had to be made
 }
 
 void dag_scheduler::fail(job_run& job, error why, time_point now, effects::list& out) {
@@ -279,6 +281,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     suspects_.forget(stage.id);
     broken_.erase(stage.id);
     ahead_.erase(stage.id);
+    stop_using_kept(stage);
     end_rounds(stage);
     std::erase_if(unschedulable_, [&](const auto& entry) { return entry.second.lane->stage == &stage; });
     // Only a stage of a job that did not succeed is neither complete nor untouched.
@@ -346,10 +349,9 @@ void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::vecto
     const auto e = pool_.find(executor);
     if (e == no_executor) continue;
     auto& record = pool_[e];
-    record.installed.erase(stages, [&](stage_id stage) {
-      orders_for(e).removed_stages.push_back(stage);
-      record.kept.erase(stage);
-    });
+    record.installed.erase(stages, [&](stage_id stage) { orders_for(e).removed_stages.push_back(stage); });
+    if (!record.kept.empty()) // also of stages that it knows nothing of, but whose output it keeps from former jobs
+      for (const auto stage : stages) record.kept.erase(stage);
     if (record.status == executor_record::state::draining) hand_over(e); // which may have waited for that
     touch_idle(e, now);
   }

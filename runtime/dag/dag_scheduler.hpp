@@ -20,6 +20,7 @@
 #include <troupe/runtime/dag/queued_leases.hpp>
 #include <troupe/runtime/dag/stage_run.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
+#include <troupe/runtime/scheduling/cache_book.hpp>
 #include <troupe/runtime/scheduling/effects.hpp>
 #include <troupe/runtime/scheduling/exclusion_book.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
@@ -275,6 +276,7 @@ private:
   static std::uint64_t output_size(const stage_run& stage, partition_index partition);
   static bool is_kept(const stage_run& stage, partition_index partition);
   static bool has_output(const stage_run& stage, partition_index partition);
+  static attempt_number readable_attempt(const stage_run& stage, partition_index partition);
   void feed(job_run& job, stage_run& stage, partition_index partition, time_point now);
   static bool admit(const job_run& job, stage_run& stage, partition_index partition);
   void recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out);
@@ -295,6 +297,19 @@ private:
   std::optional<bool> on_missing_partition(job_run& job, stage_run& stage, partition_index partition,
                                            const task_failure& detail, const std::string& where, time_point now,
                                            effects::list& out);
+
+  // keeping.cpp: outputs that outlive their jobs
+  void use_kept(job_run& job, time_point now);
+  bool is_kept_for(const stage_run& stage, partition_index partition) const;
+  bool is_kept_by_active(executor_id on) const;
+  void take_kept(job_run& job, stage_run& stage, partition_index partition);
+  void prefer_kept(job_run& job, const stage_run& stage, partition_index partition);
+  static bool reads_kept(const stage_run& stage, partition_index partition);
+  void on_kept(const stage_run& stage, partition_index partition, executor_index e);
+  void lose_kept(cache_id cache, partition_index partition, time_point now, effects::list& out);
+  void on_evicted(executor_index e, const evicted_partition& what, time_point now, effects::list& out);
+  void drop_kept(const broadcast_id& dataset, time_point now, effects::list& out);
+  void stop_using_kept(const stage_run& stage);
 
   // takeover.cpp: outputs that outlive their executors
   executor_index service_for(const executor_info& info) const;
@@ -407,11 +422,13 @@ private:
   std::size_t holding_ = 0;           ///< of the latter
   std::unordered_map<stage_id, std::pair<job_id, std::uint32_t>> stages_; ///< of unfinished jobs
   std::map<demand_index, std::map<rank, task_lane*>> ready_;              ///< lanes with pending tasks, by demand
-  std::set<job_id> held_;                    ///< accepted, and waiting to hear whether their executors can be had
-  std::set<stage_id> ahead_;                 ///< producers of which much was not read yet
-  std::set<stage_id> held_back_;             ///< not to be run again before `resubmit_at_`
-  std::map<stage_id, time_point> deadlines_; ///< of stages that run and have a time-out
-  std::optional<time_point> resubmit_at_;    ///< nothing where no stage is held back
+  std::set<job_id> held_;                          ///< accepted, and waiting to hear whether their executors can be had
+  std::set<stage_id> ahead_;                       ///< producers of which much was not read yet
+  cache_book kept_;                                ///< of the session: outlives jobs
+  std::map<cache_id, std::set<stage_id>> keepers_; ///< unfinished stages that make or read these
+  std::set<stage_id> held_back_;                   ///< not to be run again before `resubmit_at_`
+  std::map<stage_id, time_point> deadlines_;       ///< of stages that run and have a time-out
+  std::optional<time_point> resubmit_at_;          ///< nothing where no stage is held back
   std::map<shape_id, feasibility> answers_;
   std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
   std::vector<shape_id> questions_;                ///< to be asked in this event

@@ -243,7 +243,7 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
     const auto& record = pool_[pool_.find(id)];
     if (record.held) continue; // it is waited for
     report.idle.push_back({id, record.info.request, static_cast<std::uint64_t>((now - record.idle_since).count()),
-                           record.is_serving(), record.status == executor_record::state::draining});
+                           record.is_serving(), record.status == executor_record::state::draining, kept_.has_any(id)});
   }
   for (const auto& [id, e] : pool_.all())
     if (pool_[e].info.request) report.present.push_back(pool_[e].info.request);

@@ -89,6 +89,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
     return;
   }
   out.push_back(effects::publish{events::executor_removed{id, cause, lost, exit}});
+  kept_.forget(id);
   std::set<job_id> hit;
   std::vector<std::pair<job_id, error>> failed;
   const auto running = std::count_if(pool_[e].leases.begin(), pool_[e].leases.end(),

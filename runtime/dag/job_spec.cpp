@@ -171,7 +171,7 @@ bool stage_spec::operator==(const stage_spec& other) const {
          buckets == other.buckets && dependencies == other.dependencies && program == other.program &&
          keep_results == other.keep_results && timeout == other.timeout && task_timeout == other.task_timeout &&
          barrier == other.barrier && sync_timeout == other.sync_timeout && cut_from == other.cut_from &&
-         indeterminate == other.indeterminate && same_column(arguments, other.arguments) &&
+         indeterminate == other.indeterminate && keeps == other.keeps && same_column(arguments, other.arguments) &&
          same_column(locations, other.locations);
 }
 

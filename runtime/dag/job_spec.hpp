@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,6 +15,7 @@
 #include <troupe/runtime/resources/profile_rules.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/storage_level.hpp>
 #include <troupe/runtime/time.hpp>
 
 namespace troupe {
@@ -92,6 +94,14 @@ struct carried_profile {
   bool operator==(const carried_profile&) const = default;
 };
 
+/// Records that are kept for later jobs.
+struct kept_dataset {
+  broadcast_id id; ///< names it, and ends with it: one of the program's
+  storage_level level = storage_level::memory;
+
+  bool operator==(const kept_dataset&) const = default;
+};
+
 struct stage_spec {
   std::string name;                     ///< for people
   std::uint32_t profile = 0;            ///< index in job_spec::profiles
@@ -116,6 +126,8 @@ struct stage_spec {
   /// Its tasks may make something else when they run again: what one-to-one children read is kept until they are
   /// complete.
   bool indeterminate = false;
+  /// What its tasks make is kept when it was read, and when the job is over. With one bucket.
+  std::optional<kept_dataset> keeps;
 
   bool is_shuffle_map() const noexcept { return buckets > 0; }
   bool is_native() const noexcept { return program.index() == 0; }

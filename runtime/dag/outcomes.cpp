@@ -40,6 +40,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
     return;
   }
   ++pool_[e].reports;
+  for (const auto& what : report.evicted) on_evicted(e, what, now, out);
   for (const auto& r : report.refusals) on_refusal(e, r, now, out);
   for (const auto& batch : report.outcomes) on_outcomes(e, batch, now, out);
   for (const auto& attempt : report.overdue) on_overdue(e, attempt, now, out);
@@ -164,7 +165,7 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   const auto begin = i == 0 || i > column.size() ? 0 : column.ends[i - 1];
   const bool present = i < column.size() && begin <= column.ends[i] && column.ends[i] <= column.data.size();
   const auto entry = decode_result_entry(present ? column[i] : std::string_view{});
-  if (!entry || (entry->kind == result_kind::map_output) != stage.spec->is_shuffle_map() ||
+  if (!entry || entry->is_map_output() != stage.spec->is_shuffle_map() ||
       !bucket_sizes::parse(entry->buckets, stage.spec->buckets)) {
     // Never trusted: the attempt counts as failed.
     task_failure why;
@@ -184,9 +185,10 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   }
   stage.placed(p, lease, executor.info);
   if (stage.hands_on) stage.handed.erase(p); // of an earlier attempt
-  if (entry->kind == result_kind::map_output) {
+  if (entry->is_map_output()) {
     executor.kept[stage.id].push_back(p);
     stage.bucket_sizes_of_map[p] = entry->buckets;
+    if (entry->kind == result_kind::kept_output) on_kept(stage, p, lease.executor);
   } else if (entry->kind == result_kind::block && stage.hands_on) {
     executor.kept[stage.id].push_back(p);
     stage.handed[p] = entry->bytes;
@@ -377,6 +379,10 @@ void dag_scheduler::lose_output(stage_run& stage, partition_index partition, eff
   stage.drop_value(partition);
   withhold_consumers(job, stage, partition);
   stage.handed.erase(partition);
+  if (stage.keeps) {
+    stage.from_cache[partition] = false;
+    kept_.remove(stage.keeps, partition, executor.info.executor); // it is no more to be had than the output
+  }
   stage.tasks.invalidate(partition);
   recall_inputs(job, stage, partition, out);
   if (stage.spec->barrier && stage.state == stage_state::running)

@@ -21,8 +21,14 @@ void dag_scheduler::connect(job_run& job) {
       parent.consumed.resize(parent.tasks.size());
       parent.unread.resize(parent.tasks.size());
     }
-  for (auto& stage : job.stages)
-    if (!stage.fed_by.empty()) stage.tasks.gate();
+  for (auto& stage : job.stages) {
+    if (stage.fed_by.empty()) continue;
+    stage.reads_kept = !stage.tasks.located() && std::ranges::any_of(stage.fed_by, [&](std::uint32_t parent) {
+      return job.stages[parent].spec->keeps.has_value();
+    });
+    if (stage.reads_kept) stage.tasks.locate(std::make_unique<located_tasks>(stage.tasks.size()));
+    stage.tasks.gate();
+  }
   // Of stages that flow into each other the last comes first where several want a slot: what was made is used up before
   // more is made.
   std::vector<bool> ordered(job.stages.size());
@@ -47,6 +53,7 @@ void dag_scheduler::connect(job_run& job) {
 
 /// Bytes of what the task made.
 std::uint64_t dag_scheduler::output_size(const stage_run& stage, partition_index partition) {
+  if (stage.keeps) return 0; // it stays in any case
   if (!stage.spec->is_shuffle_map()) {
     const auto files = stage.handed.find(partition);
     return files == stage.handed.end() ? 0 : files->second;
@@ -64,10 +71,16 @@ bool dag_scheduler::is_kept(const stage_run& stage, partition_index partition) {
   return has_output(stage, partition) && (stage.spec->is_shuffle_map() || stage.handed.contains(partition));
 }
 
+/// The attempt whose output is read.
+attempt_number dag_scheduler::readable_attempt(const stage_run& stage, partition_index partition) {
+  return stage.keeps && stage.from_cache[partition] ? partition_inputs::kept : stage.tasks.attempt_of(partition);
+}
+
 /// The task has made its output. Consumers that have all their inputs now may start.
 void dag_scheduler::feed(job_run& job, stage_run& stage, partition_index partition, time_point now) {
   if (stage.feeds.empty()) return;
   count_unread(stage, partition, true);
+  if (stage.keeps) prefer_kept(job, stage, partition);
   for (const auto c : stage.feeds) {
     auto& child = job.stages[c];
     if (child.tasks.status_of(partition) == task_set::status::done || !admit(job, child, partition)) continue;
@@ -127,16 +140,20 @@ void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_inde
   for (const auto number : stage.fed_by) {
     auto& parent = job.stages[number];
     if (parent.tasks.status_of(partition) != task_set::status::done) continue;
-    if (!parent.has_consumed(partition)) {
-      count_unread(parent, partition, true);
-      continue;
+    if (parent.has_consumed(partition)) {
+      parent.consumed[partition] = false;
+      --parent.consumed_count;
+      if (!is_kept_for(parent, partition)) {
+        parent.handed.erase(partition);
+        parent.tasks.invalidate(partition);
+        out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
+        recall_inputs(job, parent, partition, out);
+        continue;
+      }
+      take_kept(job, parent, partition);
+      prefer_kept(job, parent, partition);
     }
-    parent.consumed[partition] = false;
-    --parent.consumed_count;
-    parent.handed.erase(partition);
-    parent.tasks.invalidate(partition);
-    out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
-    recall_inputs(job, parent, partition, out);
+    count_unread(parent, partition, true);
   }
   admit(job, stage, partition);
 }
@@ -178,7 +195,8 @@ void dag_scheduler::drop_consumed(job_run& job, stage_run& stage, partition_inde
   const auto kept = executor.kept.find(stage.id);
   if (kept == executor.kept.end() || std::erase(kept->second, partition) == 0) return;
   if (kept->second.empty()) executor.kept.erase(kept);
-  orders_for(e).consumed.push_back({stage.id, partition, stage.tasks.attempt_of(partition), 0});
+  if (!stage.keeps || !stage.from_cache[partition])
+    orders_for(e).consumed.push_back({stage.id, partition, stage.tasks.attempt_of(partition), 0});
   stage.consumed[partition] = true;
   ++stage.consumed_count;
   if (!executor.kept.empty()) return;
@@ -237,6 +255,7 @@ std::vector<partition_inputs> dag_scheduler::partitions_for(const job_run& job, 
       continue;
     auto& input = inputs.emplace_back();
     input.stage = parent.id;
+    input.cache = parent.keeps;
     for (std::uint32_t i = 0; i < batch.count; ++i) {
       const auto p = batch.partition(i);
       if (!is_kept(parent, p)) {
@@ -249,7 +268,7 @@ std::vector<partition_inputs> dag_scheduler::partitions_for(const job_run& job, 
                                 [&](const block_endpoint& at) { return at.executor == info.executor; });
       if (known == input.endpoints.end()) known = input.endpoints.insert(known, endpoint_of(info));
       input.endpoint_of_task.push_back(static_cast<std::uint32_t>(known - input.endpoints.begin()));
-      input.attempt_of_task.push_back(parent.tasks.attempt_of(p));
+      input.attempt_of_task.push_back(readable_attempt(parent, p));
     }
   }
   return inputs;
@@ -267,9 +286,11 @@ std::optional<bool> dag_scheduler::on_missing_partition(job_run& job, stage_run&
   });
   if (from == dependencies.end()) return std::nullopt;
   auto& parent = job.stages[from->stage];
-  if (detail.map_partition != partition || detail.map_attempt > parent.tasks.attempt_of(partition)) return false;
+  const bool was_kept = parent.keeps && detail.map_attempt == partition_inputs::kept;
+  if (detail.map_partition != partition || (!was_kept && detail.map_attempt > parent.tasks.attempt_of(partition)))
+    return false;
   // What was known already is no attempt's fault.
-  if (!is_kept(parent, partition) || parent.tasks.attempt_of(partition) != detail.map_attempt) return true;
+  if (!is_kept(parent, partition) || readable_attempt(parent, partition) != detail.map_attempt) return true;
   if (++stage.missed[partition] >= options_.max_stage_attempts) {
     fail(job,
          make_error(ec::fetch_failed, where + ": " + detail.message + "; what it reads of stage " +
@@ -280,7 +301,13 @@ std::optional<bool> dag_scheduler::on_missing_partition(job_run& job, stage_run&
     return true;
   }
   // Where it is there still, nobody reads it any more.
-  orders_for(parent.tasks.executor_of(partition)).consumed.push_back({parent.id, partition, detail.map_attempt, 0});
+  const auto on = parent.tasks.executor_of(partition);
+  if (was_kept) {
+    kept_.remove(parent.keeps, partition, pool_[on].info.executor);
+    lose_kept(parent.keeps, partition, now, out);
+    return true;
+  }
+  orders_for(on).consumed.push_back({parent.id, partition, detail.map_attempt, 0});
   lose_output(parent, partition, out);
   return true;
 }

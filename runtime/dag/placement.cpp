@@ -210,6 +210,8 @@ void dag_scheduler::hand_over(lease_record& lease, task_lane& lane, task_batch&&
     install.task_timeout = stage.spec->task_timeout;
     install.gang = stage.gang;
     install.hands_on = stage.hands_on;
+    install.keeps = stage.keeps;
+    if (stage.spec->keeps) install.level = stage.spec->keeps->level;
     orders.installs.push_back(std::move(install));
     record.installed.set(stage.id, stage.attempt);
     find_job(stage.job)->touched.add(record.info.executor);

@@ -130,6 +130,9 @@ public:
   bool paused = false; ///< nothing more is made until some of that is read
   /// How often in a row a task has missed what it reads one to one.
   std::map<partition_index, std::uint32_t> missed;
+  cache_id keeps;                              ///< what it makes is kept as this; 0: it goes with the job
+  std::vector<bool> from_cache;                ///< of one that keeps: outputs that are read as kept ones
+  bool reads_kept = false;                     ///< its tasks would rather run where what they read is kept
   bool keeps_values = false;                   ///< its results go to the submitter
   std::shared_ptr<const packed_column> gang;   ///< addresses of its tasks, see `stage_install`; null before they start
   std::unique_ptr<barrier_coordinator> rounds; ///< of the gang that runs; else null

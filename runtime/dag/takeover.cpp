@@ -55,8 +55,11 @@ void dag_scheduler::hand_over(executor_index e) {
   for (const auto& [stage_number, partitions] : record.kept) {
     const auto* stage = find_stage(stage_number);
     if (!stage) return;
-    for (const auto p : partitions) what.blocks.push_back({stage_number, p, stage->tasks.attempt_of(p), 0});
+    for (const auto p : partitions)
+      if (!stage->keeps || !stage->from_cache[p])
+        what.blocks.push_back({stage_number, p, stage->tasks.attempt_of(p), 0});
   }
+  if (what.blocks.empty() && !what.sockets) return; // what is kept of datasets stays
   std::sort(what.blocks.begin(), what.blocks.end());
   handed.to = pool_[s].info.executor;
   handed.asked = true;

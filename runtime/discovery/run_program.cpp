@@ -20,6 +20,7 @@ extern "C" { // glibc 2.36 forgot this inside the header
 }
 
 #include <troupe/runtime/resources/quote.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
 
 extern char** environ;
 
@@ -29,28 +30,6 @@ namespace {
 constexpr std::size_t max_error_output = 4096;
 
 std::string text_of(int code) { return std::generic_category().message(code); }
-
-/// Owns a file descriptor.
-class descriptor {
-public:
-  descriptor() = default;
-  explicit descriptor(int fd) noexcept : fd_(fd) {}
-  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~descriptor() { close(); }
-
-  int get() const noexcept { return fd_; }
-  bool is_open() const noexcept { return fd_ >= 0; }
-  void close() noexcept {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
-private:
-  int fd_ = -1;
-};
 
 struct pipe_ends {
   descriptor read;
@@ -120,7 +99,7 @@ public:
     if (pid_ <= 0) return std::nullopt;
     ::kill(-pid_, SIGKILL);
     pollfd dead{ended_.get(), POLLIN, 0};
-    if (ended_.is_open() && ::poll(&dead, 1, death_milliseconds) == 0) {
+    if (ended_ && ::poll(&dead, 1, death_milliseconds) == 0) {
       pid_ = 0;
       return std::nullopt;
     }
@@ -143,12 +122,12 @@ private:
 /// Reads what is there now. Keeps at most `limit` bytes; false when there were more. Closes `from` at its end.
 bool read_available(descriptor& from, std::string& into, std::size_t limit) {
   std::array<char, 16'384> buffer;
-  while (from.is_open()) {
+  while (from) {
     const auto size = ::read(from.get(), buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return true;
     if (size <= 0) {
-      from.close();
+      from = {};
       return true;
     }
     const auto room = limit - into.size();
@@ -187,11 +166,11 @@ result<program_output> run_program(const program_call& call) {
           ::posix_spawn(&pid, program.c_str(), settings.actions(), settings.attributes(), words.data(), environ))
     return spawn_error(program, code);
   descriptor ended{::pidfd_open(pid, 0)};
-  const int watch_code = ended.is_open() ? 0 : errno;
+  const int watch_code = ended ? 0 : errno;
   child running{pid, std::move(ended)};
   if (watch_code != 0) return make_error(ec::io, "cannot watch " + detail::quote(program) + ": " + text_of(watch_code));
-  out->write.close();
-  err->write.close();
+  out->write = {};
+  err->write = {};
 
   program_output ran;
   for (;;) {

@@ -36,11 +36,11 @@ struct command_task {
   const task_resources& resources;
   partition_index partition = 0;
   attempt_number attempt = 0;
-  std::string_view argument;        ///< encoded command_arguments; "" for none
-  std::vector<handed_input> inputs; ///< of its files, what executors keep of other stages
-  shuffle_source* source = nullptr; ///< for those
-  result_policy results;            ///< where it leaves what commands of another stage read
-  std::uint64_t memory = 0;         ///< bytes that may take meanwhile
+  std::string_view argument;           ///< encoded command_arguments; "" for none
+  std::vector<partition_place> inputs; ///< of its files, what executors keep of other stages
+  shuffle_source* source = nullptr;    ///< for those
+  result_policy results;               ///< where it leaves what commands of another stage read
+  std::uint64_t memory = 0;            ///< bytes that may take meanwhile
 };
 
 /// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL; when it

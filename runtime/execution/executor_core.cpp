@@ -33,6 +33,7 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
     if (info_.shuffle_service) out.push_back(effects::take_over_blocks{t});
   for (const auto id : orders->withdrawn) out.push_back(effects::drop_broadcast{id});
   for (const auto& block : orders->consumed) out.push_back(effects::drop_output{block});
+  for (const auto id : orders->unkept) out.push_back(effects::drop_kept{id});
   if (orders->stop) out.push_back(effects::stop_executor{});
 }
 

@@ -77,6 +77,11 @@ struct drop_output {
   held_block block;
   bool operator==(const drop_output&) const = default;
 };
+/// What is kept of a dataset will be read by nobody any more.
+struct drop_kept {
+  cache_id cache;
+  bool operator==(const drop_kept&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -86,7 +91,7 @@ struct stop_executor {
 };
 using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
                                    recall_lease, forget_executor, release_barrier, take_over_blocks, drop_broadcast,
-                                   drop_output, send_refusal, stop_executor>;
+                                   drop_output, drop_kept, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

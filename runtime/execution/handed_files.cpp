@@ -83,13 +83,13 @@ bool is_here(const listed_file& file) {
   return found.size == file.size && found.changed == file.changed;
 }
 
-void copy_from_block(shuffle_source& source, const handed_input& input, std::uint32_t bucket, const listed_file& file,
-                     const std::string& path, const stop_event& stop) {
+void copy_from_block(shuffle_source& source, const partition_place& input, std::uint32_t bucket,
+                     const listed_file& file, const std::string& path, const stop_event& stop) {
   const descriptor to{
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file.permissions | S_IRUSR | S_IWUSR)};
   if (!to) fail("cannot write the input", path);
   std::uint64_t written = 0;
-  source.read_partition(input.from, input.stage, input.partition, input.attempt, bucket, [&](std::string_view bytes) {
+  source.read_partition(input, bucket, [&](std::string_view bytes) {
     leave_when(stop);
     while (!bytes.empty()) {
       const auto n = ::write(to.get(), bytes.data(), bytes.size());
@@ -143,11 +143,10 @@ block_content pack_files(const std::vector<std::string>& paths, bucket_writer::o
   return writer.finish();
 }
 
-std::map<std::string, std::string> unpack_files(shuffle_source& source, const handed_input& input,
+std::map<std::string, std::string> unpack_files(shuffle_source& source, const partition_place& input,
                                                 const std::string& directory, const stop_event& stop) {
   std::string list;
-  source.read_partition(input.from, input.stage, input.partition, input.attempt, 0,
-                        [&](std::string_view bytes) { list += bytes; });
+  source.read_partition(input, 0, [&](std::string_view bytes) { list += bytes; });
   std::map<std::string, std::string> places;
   std::uint32_t bucket = 0;
   for (const auto& file : read_list(list)) {

@@ -17,14 +17,6 @@
 
 namespace troupe {
 
-/// Where the files of one task of another stage can be had.
-struct handed_input {
-  block_endpoint from;
-  stage_id stage;
-  partition_index partition = 0;
-  attempt_number attempt = 0;
-};
-
 /// False on file systems that are known to be the same on all hosts which mount them: nothing has to be handed over.
 bool may_differ_between_hosts(const std::string& directory);
 
@@ -35,7 +27,7 @@ block_content pack_files(const std::vector<std::string>& paths, bucket_writer::o
 /// Where each of the files can be read: under its own path, or as a copy below `directory`, which is made. By the path
 /// under which it was published. Throws fetch_failure where the block cannot be had, std::runtime_error where a copy
 /// cannot be written, or `stop` is asked for meanwhile.
-std::map<std::string, std::string> unpack_files(shuffle_source& source, const handed_input& input,
+std::map<std::string, std::string> unpack_files(shuffle_source& source, const partition_place& input,
                                                 const std::string& directory, const stop_event& stop);
 
 } // namespace troupe

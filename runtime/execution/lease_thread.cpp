@@ -301,8 +301,11 @@ attempt_end lease_thread::run_command(const stage_version& version, const task_b
     for (const auto& input : batch.inputs)
       if (i < input.endpoint_of_task.size() && i < input.attempt_of_task.size() &&
           input.endpoint_of_task[i] < input.endpoints.size())
-        task.inputs.push_back(
-            {input.endpoints[input.endpoint_of_task[i]], input.stage, batch.partition(i), input.attempt_of_task[i]});
+        task.inputs.push_back({input.endpoints[input.endpoint_of_task[i]],
+                               input.stage,
+                               batch.partition(i),
+                               input.attempt_of_task[i],
+                               {}});
   return run_command_task(task, common_.commands, *stop_command_);
 }
 
@@ -312,8 +315,11 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   // First of all, since it lets go of the lock.
   if (buffer_.is_for_another(batch.stage, batch.stage_attempt, batch.lease)) send_buffered(lock);
   const bool killed = cancelled_.load(std::memory_order_relaxed) || current_.stage->removed();
-  if ((stopping_ || killed) && end.stored())
+  if ((stopping_ || killed) && end.stored()) {
     common_.results.blocks->remove(output_key(batch.stage, partition, attempt));
+    if (end.kind == result_kind::kept_output) // nobody will know of it
+      common_.results.blocks->remove(cached_key(current_.stage->version()->install.keeps, partition));
+  }
   if (stopping_) return;
   buffer_.open(batch.stage, batch.stage_attempt, batch.lease, run.begin);
   buffered_ran_here_ = run.in_this_process;

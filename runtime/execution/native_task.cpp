@@ -12,12 +12,34 @@ namespace troupe {
 
 namespace {
 
+constexpr auto no_blocks = "this executor keeps no blocks; it cannot hold the task's output";
+
+attempt_end not_kept(const error& why) {
+  return failed_attempt(task_status::failed, "the task's output could not be kept: " + why.message);
+}
+
+/// Stores what the task has made for later jobs, too, where there is room for it.
+attempt_end keep_output(task_context& context, const result_policy& policy) {
+  if (!policy.blocks) return failed_attempt(task_status::failed, no_blocks);
+  auto content = context.take_map_output();
+  attempt_end end;
+  end.bytes = content.size();
+  end.buckets = encode_bucket_sizes(content.sizes());
+  const auto kept = policy.blocks->put_cached(cached_key(context.keeps, context.partition),
+                                              output_key(context.stage, context.partition, context.attempt),
+                                              std::move(content), context.level);
+  if (!kept) return not_kept(kept.error());
+  end.kind = *kept ? result_kind::kept_output : result_kind::map_output;
+  return end;
+}
+
 attempt_end run(const native_plan& plan, task_context& context, std::string_view argument,
                 const result_policy& policy) {
   auto value = plan.run(context, argument);
   if (context.buckets > 0) {
     if (!context.has_map_output())
       return failed_attempt(task_status::failed, "the task of a shuffle map stage ended without a map output");
+    if (context.keeps) return keep_output(context, policy);
     return store_output(context.stage, context.partition, context.attempt, result_kind::map_output,
                         context.take_map_output(), policy);
   }
@@ -46,15 +68,13 @@ attempt_end failed_attempt(task_status status, std::string_view message, std::st
 
 attempt_end store_output(stage_id stage, partition_index partition, attempt_number attempt, result_kind kind,
                          block_content content, const result_policy& policy) {
-  if (!policy.blocks)
-    return failed_attempt(task_status::failed, "this executor keeps no blocks; it cannot hold the task's output");
+  if (!policy.blocks) return failed_attempt(task_status::failed, no_blocks);
   attempt_end end;
   end.kind = kind;
   end.bytes = content.size();
   if (kind == result_kind::map_output) end.buckets = encode_bucket_sizes(content.sizes());
   const auto key = output_key(stage, partition, attempt);
-  if (const auto kept = policy.blocks->put(key, std::move(content)); !kept)
-    return failed_attempt(task_status::failed, "the task's output could not be kept: " + kept.error().message);
+  if (const auto kept = policy.blocks->put(key, std::move(content)); !kept) return not_kept(kept.error());
   return end;
 }
 

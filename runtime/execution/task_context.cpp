@@ -25,7 +25,7 @@ task_context* task_context::find_current() noexcept { return current_context; }
 
 task_context::task_context(const environment& env)
   : stage(env.stage->stage), stage_name(env.stage->name), tasks(env.stage->tasks), executor(env.executor),
-    buckets(env.stage->buckets), env_(env) {}
+    buckets(env.stage->buckets), keeps(env.stage->keeps), level(env.stage->level), env_(env) {}
 
 task_context::~task_context() {
   if (current_context == this) current_context = outer_;
@@ -89,8 +89,9 @@ void task_context::read_partition(std::size_t index, const std::function<void(st
       input.endpoint_of_task[position_] >= input.endpoints.size())
     throw std::runtime_error("the batch does not say where the input of partition " + std::to_string(partition) +
                              " lies");
-  env_.shuffles->read_partition(input.endpoints[input.endpoint_of_task[position_]], input.stage, partition,
-                                input.attempt_of_task[position_], 0, each);
+  env_.shuffles->read_partition({input.endpoints[input.endpoint_of_task[position_]], input.stage, partition,
+                                 input.attempt_of_task[position_], input.cache},
+                                0, each);
 }
 
 std::shared_ptr<const void> task_context::broadcast(const broadcast_reference& which, std::type_index type,

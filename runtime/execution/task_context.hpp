@@ -18,6 +18,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/storage/block_key.hpp>
 #include <troupe/runtime/storage/bucket_writer.hpp>
 #include <troupe/runtime/storage/record_spill.hpp>
 
@@ -56,6 +57,20 @@ public:
   executor_id executor;
 };
 
+/// Where what a task of another stage made can be had: as its output, or where `attempt` is `partition_inputs::kept`,
+/// as a partition of a kept dataset.
+struct partition_place {
+  block_endpoint from;
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  cache_id cache;
+
+  block_key key() const noexcept {
+    return attempt == partition_inputs::kept ? cached_key(cache, partition) : output_key(stage, partition, attempt);
+  }
+};
+
 /// Reads shuffle inputs; implemented by the executor's data side.
 class shuffle_source {
 public:
@@ -64,8 +79,7 @@ public:
   virtual void read(const shuffle_input& input, std::uint32_t bucket,
                     const std::function<void(std::string_view)>& each) = 0;
   /// Calls `each` with the pages of a bucket of one task's output. Throws fetch_failure.
-  virtual void read_partition(const block_endpoint& from, stage_id stage, partition_index partition,
-                              attempt_number attempt, std::uint32_t bucket,
+  virtual void read_partition(const partition_place& what, std::uint32_t bucket,
                               const std::function<void(std::string_view)>& each) = 0;
   /// Reads nothing more from an executor that is gone: whoever waits for it need not wait on. Any thread.
   virtual void forget(executor_id executor) = 0;
@@ -85,7 +99,9 @@ public:
   std::uint32_t tasks = 0; ///< partitions of the stage
   attempt_number attempt = 0;
   executor_id executor;
-  std::uint32_t buckets = 0; ///< of a shuffle map stage, else 0
+  std::uint32_t buckets = 0;                   ///< of a shuffle map stage, else 0
+  cache_id keeps;                              ///< what it makes is kept as this; 0: it goes with the stage
+  storage_level level = storage_level::memory; ///< where
 
   /// Addresses of a resource that are this task's own; empty where it has none.
   const std::vector<task_address>& addresses(std::string_view resource) const;

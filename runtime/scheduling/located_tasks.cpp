@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 namespace troupe {
 
@@ -35,28 +36,47 @@ result<std::vector<task_location>> parse_locations(std::string_view text) {
   return all;
 }
 
-located_tasks::located_tasks(const std::vector<std::string_view>& locations, std::uint32_t tasks) : lists_(2) {
+located_tasks::located_tasks(const std::vector<std::string_view>& locations, std::uint32_t tasks)
+  : tasks_(tasks), lists_(2) {
   std::map<std::string_view, std::uint32_t> known;
   for (const auto text : locations) {
     const auto [it, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(sets_.size()));
     if (is_new) {
-      std::set<list_number> lists;
       const auto parsed = parse_locations(text);
-      for (const auto& where : parsed ? *parsed : std::vector<task_location>{}) {
-        const auto [host, new_host] = by_host_.try_emplace(where.host);
-        if (new_host) host->second = new_list();
-        lists.insert(host->second);
-        if (where.executor.value == 0) continue;
-        const auto [executor, new_executor] = by_executor_.try_emplace(where.executor);
-        if (new_executor) executor->second = new_list();
-        lists.insert(executor->second);
-      }
-      lists.insert(lists.empty() ? 0 : 1);
-      sets_.emplace_back(lists.begin(), lists.end());
+      new_set(parsed ? *parsed : std::vector<task_location>{});
     }
     if (locations.size() > 1) set_of_.push_back(it->second);
   }
   for (partition_index p = 0; p < tasks; ++p) push(p);
+}
+
+std::uint32_t located_tasks::new_set(const std::vector<task_location>& locations) {
+  std::set<list_number> lists;
+  for (const auto& where : locations) {
+    const auto [host, new_host] = by_host_.try_emplace(where.host);
+    if (new_host) host->second = new_list();
+    lists.insert(host->second);
+    if (where.executor.value == 0) continue;
+    const auto [executor, new_executor] = by_executor_.try_emplace(where.executor);
+    if (new_executor) executor->second = new_list();
+    lists.insert(executor->second);
+  }
+  lists.insert(lists.empty() ? 0 : 1);
+  sets_.emplace_back(lists.begin(), lists.end());
+  return static_cast<std::uint32_t>(sets_.size() - 1);
+}
+
+bool located_tasks::prefer(partition_index partition, const task_location& where) {
+  const auto [it, is_new] = set_of_executor_.try_emplace(where.executor);
+  if (is_new) it->second = new_set({where});
+  if (set_of_.empty()) set_of_.resize(tasks_);
+  if (std::exchange(set_of_[partition], it->second) != it->second) push(partition); // also where it does not wait
+  return is_new;
+}
+
+bool located_tasks::is_in(partition_index partition, list_number number) const {
+  const auto& lists = sets_[set_of_.empty() ? 0 : set_of_[partition]];
+  return std::find(lists.begin(), lists.end(), number) != lists.end();
 }
 
 located_tasks::list_number located_tasks::new_list() {

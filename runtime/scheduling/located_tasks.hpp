@@ -39,6 +39,11 @@ public:
   /// @param locations one for each task, or one for all of them. @pre they parse
   located_tasks(const std::vector<std::string_view>& locations, std::uint32_t tasks);
 
+  /// Of tasks that do not mind yet.
+  explicit located_tasks(std::uint32_t tasks) : located_tasks({std::string_view{}}, tasks) {}
+
+  /// Where the task would rather run from now on, wherever that was before. @returns whether no task named that before
+  bool prefer(partition_index partition, const task_location& where);
   /// The task waits from now on.
   void push(partition_index partition);
   /// The first task, nearest first, that may run there at this level and for which `waits` holds; it stays where it is.
@@ -70,18 +75,22 @@ private:
   template <class Waits>
   std::optional<partition_index> front(list_number number, Waits waits);
   list_number new_list();
+  std::uint32_t new_set(const std::vector<task_location>& locations);
+  bool is_in(partition_index partition, list_number number) const;
 
+  std::uint32_t tasks_;
   std::vector<list> lists_; ///< list 0: without preferences; list 1: all others
   std::map<executor_id, list_number> by_executor_;
   std::unordered_map<std::string, list_number> by_host_;
-  std::vector<std::vector<list_number>> sets_; ///< lists of tasks that prefer the same
-  std::vector<std::uint32_t> set_of_;          ///< by task; empty: set 0
+  std::vector<std::vector<list_number>> sets_;           ///< lists of tasks that prefer the same
+  std::vector<std::uint32_t> set_of_;                    ///< by task; empty: set 0
+  std::map<executor_id, std::uint32_t> set_of_executor_; ///< of those that `prefer` has named
 };
 
 template <class Waits>
 std::optional<partition_index> located_tasks::front(list_number number, Waits waits) {
   auto& l = lists_[number];
-  while (l.head < l.all.size() && !waits(l.all[l.head])) ++l.head;
+  while (l.head < l.all.size() && !(waits(l.all[l.head]) && is_in(l.all[l.head], number))) ++l.head;
   if (l.head == l.all.size()) {
     l.all.clear();
     l.head = 0;

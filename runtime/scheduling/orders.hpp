@@ -14,6 +14,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/storage_level.hpp>
 
 namespace troupe {
 
@@ -73,11 +74,14 @@ struct stage_install {
   /// none. Null: the stage is none.
   std::shared_ptr<const packed_column> gang;
   bool hands_on = false; ///< of commands: those of another stage read their files, each those of its own partition
+  cache_id keeps;        ///< what its tasks make is kept as this beyond its end; 0: it goes with the stage
+  storage_level level = storage_level::memory; ///< where
 
   bool operator==(const stage_install& other) const {
     return stage == other.stage && stage_attempt == other.stage_attempt && job == other.job && name == other.name &&
            tasks == other.tasks && buckets == other.buckets && inputs == other.inputs && hands_on == other.hands_on &&
-           task_timeout == other.task_timeout && (gang && other.gang ? *gang == *other.gang : gang == other.gang) &&
+           keeps == other.keeps && level == other.level && task_timeout == other.task_timeout &&
+           (gang && other.gang ? *gang == *other.gang : gang == other.gang) &&
            (program && other.program ? *program == *other.program : program == other.program);
   }
 };
@@ -85,13 +89,15 @@ struct stage_install {
 /// Where the partitions lie that the tasks of a batch read one to one from a parent stage.
 struct partition_inputs {
   static constexpr std::uint32_t nowhere = 0xffff'ffff;
+  static constexpr attempt_number kept = 0xffff'ffff;
 
   stage_id stage; ///< that made them
+  cache_id cache; ///< where some are kept from former jobs: as what
   std::vector<block_endpoint> endpoints;
   /// By position in the batch, an index in `endpoints`; `nowhere`: no executor keeps it, it lies in files under their
   /// own names.
   std::vector<std::uint32_t> endpoint_of_task;
-  std::vector<attempt_number> attempt_of_task; ///< by position in the batch, the accepted attempt
+  std::vector<attempt_number> attempt_of_task; ///< by position in the batch, the accepted attempt, or `kept`
 
   bool operator==(const partition_inputs&) const = default;
 };
@@ -181,13 +187,14 @@ struct executor_orders {
   std::vector<block_takeover> takeovers; ///< for who keeps blocks of others
   std::vector<broadcast_id> withdrawn;   ///< broadcasts to drop
   std::vector<held_block> consumed;      ///< outputs that nobody will read any more
+  std::vector<cache_id> unkept;          ///< kept datasets to drop
   bool stop = false;                     ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
            grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() &&
-           withdrawn.empty() && consumed.empty() && !stop;
+           withdrawn.empty() && consumed.empty() && unkept.empty() && !stop;
   }
 };
 

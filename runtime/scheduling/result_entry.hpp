@@ -16,6 +16,7 @@ enum class result_kind : std::uint8_t {
   inline_value = 0, ///< the value follows
   block = 1,        ///< a block of the attempt's own; u64 size follows
   map_output = 2,   ///< u64 size of all buckets, then those of each (see bucket_sizes) or nothing
+  kept_output = 3,  ///< the same, and it is kept beyond the job
 };
 
 struct result_entry {
@@ -23,6 +24,8 @@ struct result_entry {
   std::string_view value;   ///< inline values only; a view of what was decoded
   std::uint64_t bytes = 0;  ///< size of the value, wherever it is
   std::string_view buckets; ///< of a map output: encoded sizes; a view of what was decoded
+
+  bool is_map_output() const noexcept { return kind == result_kind::map_output || kind == result_kind::kept_output; }
 };
 
 /// Appends an inline value's entry.

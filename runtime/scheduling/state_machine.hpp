@@ -25,12 +25,12 @@ constexpr bool may_follow(stage_state from, stage_state to) noexcept {
   return from != stage_state::failed && from != to && !(from == stage_state::complete && to == stage_state::failed);
 }
 
-/// pending -> running -> done; running -> pending when the attempt did not succeed; done -> pending when the output is
-/// lost.
+/// pending -> running -> done; pending -> done where its output is there from a former job; running -> pending when the
+/// attempt did not succeed; done -> pending when the output is lost.
 constexpr bool may_follow(task_set::status from, task_set::status to) noexcept {
   using s = task_set::status;
   switch (from) {
-  case s::pending: return to == s::running;
+  case s::pending: return to != s::pending;
   case s::running: return to != s::running;
   case s::done: return to == s::pending;
   }

@@ -212,6 +212,18 @@ void task_set::gate() {
   located_waiting_ = waiting_again_ = 0;
 }
 
+void task_set::adopt(partition_index partition, executor_index executor) {
+  auto& r = records_[partition];
+  if (next_fresh_ == 0) { // those that are left wait one by one
+    next_fresh_ = size();
+    for (partition_index p = 0; p < size(); ++p) wait_again(p);
+  }
+  if (r.admitted) wait_no_more(partition);
+  transition("task", r.state, status::pending, status::done);
+  r.executor = executor;
+  ++done_;
+}
+
 void task_set::admit(partition_index partition) {
   auto& r = records_[partition];
   if (std::exchange(r.admitted, true) || r.state != status::pending) return;

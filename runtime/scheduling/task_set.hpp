@@ -60,6 +60,9 @@ public:
   /// None of lane 0 where tasks have locations.
   std::uint32_t take(lane_number lane, std::uint32_t most, executor_index executor, task_batch& batch);
 
+  /// The task's output is there without an attempt. @pre none was handed out, or tasks are gated; pending
+  void adopt(partition_index partition, executor_index executor);
+
   /// From now on a task waits only while it is admitted, and at first none is. @pre none was handed out
   void gate();
   /// What the task reads is there.
@@ -70,6 +73,8 @@ public:
 
   /// Its tasks, those of lane 0, wait by where they would rather run from now on. @pre none was handed out
   void locate(std::unique_ptr<located_tasks> located);
+  /// Where the task would rather run from now on. @returns whether no task named that before. @pre located
+  bool prefer(partition_index partition, const task_location& where) { return located_->prefer(partition, where); }
   /// Null: they have no locations.
   const located_tasks* located() const noexcept { return located_.get(); }
   /// Whether a task of lane 0 may run there at this level. @pre located

@@ -31,7 +31,7 @@ bool task_batch::operator==(const task_batch& other) const {
 bool executor_report::operator==(const executor_report& other) const {
   return executor == other.executor && epoch == other.epoch && orders_seen == other.orders_seen &&
          refusals == other.refusals && overdue == other.overdue && arrivals == other.arrivals &&
-         taken_over == other.taken_over &&
+         taken_over == other.taken_over && evicted == other.evicted &&
          std::equal(outcomes.begin(), outcomes.end(), other.outcomes.begin(), other.outcomes.end(),
                     same_content<outcome_batch>);
 }

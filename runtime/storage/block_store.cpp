@@ -1,6 +1,7 @@
 #include <troupe/runtime/storage/block_store.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <map>
 #include <mutex>
@@ -14,16 +15,19 @@ namespace troupe {
 
 namespace {
 
-std::string file_name(const block_key& key) {
-  return (key.kind == block_kind::output ? "" : "cached-") + std::to_string(key.source) + "." +
-         std::to_string(key.partition) + "." + std::to_string(key.attempt);
+/// @param version tells apart what is kept one after the other of a partition: the former file goes with its last
+/// reader
+std::string file_name(const block_key& key, std::uint64_t version) {
+  const auto partition = std::to_string(key.source) + "." + std::to_string(key.partition) + ".";
+  if (key.kind == block_kind::output) return partition + std::to_string(key.attempt);
+  return "cached-" + partition + std::to_string(version);
 }
 
 } // namespace
 
 std::string to_string(const block_key& key) {
   if (key.kind == block_kind::cached)
-    return "dataset " + std::to_string(key.source) + " partition " + std::to_string(key.partition);
+    return "kept dataset " + std::to_string(key.source) + " partition " + std::to_string(key.partition);
   if (key.kind == block_kind::broadcast) return "broadcast " + std::to_string(key.source);
   return "stage " + std::to_string(key.source) + " partition " + std::to_string(key.partition) + " attempt " +
          std::to_string(key.attempt);
@@ -36,6 +40,7 @@ struct block_store::impl {
     storage_level level = storage_level::memory_and_disk;
     std::uint64_t put = 0; ///< number of the call that stores it: another one may have the key by the time it is done
     bool moving = false;   ///< to a file
+    bool counted = true;   ///< in `total`: not where another entry has the same set
     std::optional<std::list<block_key>::iterator> use; ///< of cached ones in memory: place in `by_use`
   };
   using entries = std::map<block_key, entry>;
@@ -54,6 +59,7 @@ struct block_store::impl {
   entries sets;
   std::uint64_t total = 0;
   std::uint64_t puts = 0;
+  std::atomic<std::uint64_t> files{0}; ///< named so far
   std::vector<block_key> evicted;
 
   void forget_use(entry& e) {
@@ -67,7 +73,7 @@ struct block_store::impl {
     while (first != last) {
       forget_use(first->second);
       if (first->second.set) {
-        total -= first->second.set->size();
+        if (first->second.counted) total -= first->second.set->size();
         taken.push_back(std::move(first->second.set));
       }
       first = sets.erase(first);
@@ -119,7 +125,7 @@ struct block_store::impl {
   void move_to_file(const block_key& key, set_pointer& set) {
     result<set_pointer> moved = make_error(ec::io, "it was not moved");
     try {
-      moved = set->copy_to_file(directories, file_name(key));
+      moved = set->copy_to_file(directories, file_name(key, ++files));
     } catch (const std::bad_alloc&) { // then it goes, which makes room
     }
     std::vector<set_pointer> gone;
@@ -136,19 +142,66 @@ struct block_store::impl {
     }
   }
 
-  /// What is to be kept of the content under the key.
-  result<set_pointer> keep(const block_key& key, block_content content, storage_level level) {
+  /// Drops the set of the key, unless it is just being stored.
+  void forget_stored(const block_key& key) {
+    std::vector<set_pointer> taken; // goes after the lock
+    const std::lock_guard lock{mutex};
+    if (const auto place = sets.find(key); place != sets.end() && place->second.set && !place->second.moving)
+      taken = take(place, std::next(place));
+  }
+
+  /// A key that is one call's until it is done, however that ends.
+  class reservation {
+  public:
+    reservation(impl& store, const block_key& key, storage_level level) : store_(store), key_(key) {
+      const std::lock_guard lock{store.mutex};
+      const auto [place, added] = store.sets.try_emplace(key);
+      if (!added) return;
+      place->second.level = level;
+      number_ = place->second.put = ++store.puts;
+    }
+    reservation(const reservation&) = delete;
+    reservation& operator=(const reservation&) = delete;
+    ~reservation() {
+      if (number_ == 0) return;
+      const std::lock_guard lock{store_.mutex};
+      const auto place = store_.sets.find(key_);
+      if (place != store_.sets.end() && place->second.put == number_ && !place->second.set) store_.sets.erase(place);
+    }
+    /// False: somebody else has the key.
+    explicit operator bool() const noexcept { return number_ != 0; }
+    /// @returns whether it is there now: it may have been removed while it was being stored. Under the lock.
+    bool fill(const set_pointer& set, bool counted) {
+      const auto place = store_.sets.find(key_);
+      if (place == store_.sets.end() || place->second.put != number_) return false;
+      auto& e = place->second;
+      if (key_.kind == block_kind::cached && set->in_memory()) e.use = store_.by_use.insert(store_.by_use.end(), key_);
+      e.set = set;
+      e.counted = counted;
+      if (counted) store_.total += set->size();
+      return true;
+    }
+
+  private:
+    impl& store_;
+    const block_key key_;
+    std::uint64_t number_ = 0;
+  };
+
+  /// What is to be kept of the content under the key. The content is as it was where there is no room for it.
+  result<set_pointer> keep(const block_key& key, block_content& content, storage_level level) {
     if (level != storage_level::disk && content.spills.empty())
       if (auto share = make_room(key, block_set::memory_for(content))) {
         if (content.size() >= shared_from)
           if (auto place = descriptors.take(1))
-            if (auto shared = block_set::make_shared_memory(content, file_name(key), *share, std::move(*place)))
+            if (auto shared =
+                    block_set::make_shared_memory(content, file_name(key, ++files), *share, std::move(*place)))
               return shared;
         return std::make_shared<const block_set>(std::move(content), std::move(*share));
       }
     if (level == storage_level::memory)
       return make_error(ec::overloaded, "there is no room in memory for " + to_string(key));
-    return block_set::write(directories, file_name(key), content);
+    return block_set::write(directories, file_name(key, ++files), content);
   }
 };
 
@@ -158,36 +211,33 @@ block_store::~block_store() = default;
 
 result<void> block_store::put(const block_key& key, block_content content, storage_level level) {
   auto& d = *impl_;
-  /// The key is this call's until it is done, however it ends.
-  struct reservation {
-    impl& store;
-    const block_key& key;
-    const std::uint64_t number;
-    ~reservation() {
-      const std::lock_guard lock{store.mutex};
-      const auto place = store.sets.find(key);
-      if (place != store.sets.end() && place->second.put == number && !place->second.set) store.sets.erase(place);
-    }
-  };
-  std::uint64_t number = 0;
-  {
-    const std::lock_guard lock{d.mutex};
-    const auto [place, added] = d.sets.try_emplace(key);
-    if (!added) return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");
-    place->second.level = level;
-    number = place->second.put = ++d.puts;
-  }
-  const reservation mine{d, key, number};
-  auto kept = d.keep(key, std::move(content), level);
-  if (!kept) return kept.error();
+  impl::reservation mine{d, key, level};
+  if (!mine) return make_error(ec::invalid_argument, "a block set of " + to_string(key) + " is stored already");
+  const auto set = d.keep(key, content, level);
+  if (!set) return set.error();
   const std::lock_guard lock{d.mutex};
-  const auto place = d.sets.find(key);
-  if (place == d.sets.end() || place->second.put != number) return {}; // it was removed while it was being stored
-  auto& e = place->second;
-  if (key.kind == block_kind::cached && (*kept)->in_memory()) e.use = d.by_use.insert(d.by_use.end(), key);
-  e.set = std::move(*kept);
-  d.total += e.set->size();
+  mine.fill(*set, true);
   return {};
+}
+
+result<bool> block_store::put_cached(const block_key& cached, const block_key& output, block_content content,
+                                     storage_level level) {
+  auto& d = *impl_;
+  impl::reservation mine{d, output, storage_level::memory_and_disk};
+  if (!mine) return make_error(ec::invalid_argument, "a block set of " + to_string(output) + " is stored already");
+  d.forget_stored(cached);
+  impl::reservation kept{d, cached, level};
+  bool keeps = static_cast<bool>(kept);
+  auto set = d.keep(keeps ? cached : output, content, keeps ? level : storage_level::memory_and_disk);
+  if (!set && keeps && set.error().code == ec::overloaded) {
+    keeps = false;
+    set = d.keep(output, content, storage_level::memory_and_disk);
+  }
+  if (!set) return set.error();
+  const std::lock_guard lock{d.mutex};
+  keeps = keeps && kept.fill(*set, true);
+  mine.fill(*set, !keeps);
+  return keeps;
 }
 
 result<block_view> block_store::get(const block_key& key, std::uint32_t bucket) const {
@@ -216,7 +266,7 @@ result<block_view> block_store::get_whole(const block_key& key) {
   };
   auto set = find();
   if (set && set->in_memory()) {
-    auto moved = set->copy_to_file(d.directories, file_name(key));
+    auto moved = set->copy_to_file(d.directories, file_name(key, ++d.files));
     if (!moved) return moved.error();
     const std::lock_guard lock{d.mutex};
     const auto i = d.sets.find(key);
@@ -253,6 +303,13 @@ void block_store::remove(stage_id stage) {
   const auto first = impl_->sets.lower_bound(output_key(stage, 0, 0));
   const auto last = impl_->sets.lower_bound(output_key(stage_id{stage.value + 1}, 0, 0));
   taken = impl_->take(first, last);
+}
+
+void block_store::remove(cache_id cache) {
+  std::vector<impl::set_pointer> taken;
+  const std::lock_guard lock{impl_->mutex};
+  taken = impl_->take(impl_->sets.lower_bound(cached_key(cache, 0)),
+                      impl_->sets.lower_bound(cached_key(cache_id{cache.value + 1}, 0)));
 }
 
 void block_store::remove(const block_key& key) {

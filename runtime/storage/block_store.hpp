@@ -15,31 +15,11 @@
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/storage/block_directories.hpp>
 #include <troupe/runtime/storage/block_file.hpp>
+#include <troupe/runtime/storage/block_key.hpp>
 #include <troupe/runtime/storage/bucket_writer.hpp>
+#include <troupe/runtime/storage_level.hpp>
 
 namespace troupe {
-
-/// Numbers are wire format.
-enum class block_kind : std::uint8_t {
-  output = 0,    ///< of a task attempt: its map output, one bucket per reduce task, or its result, a single bucket
-  cached = 1,    ///< a partition of a dataset that is kept for later jobs; a single bucket
-  broadcast = 2, ///< a value of a program's, in the program's own process; a single bucket
-};
-
-/// What produced a block set; buckets are numbered within.
-struct block_key {
-  block_kind kind = block_kind::output;
-  std::uint64_t source = 0; ///< number of the stage, of the dataset, or of the broadcast
-  partition_index partition = 0;
-  attempt_number attempt = 0; ///< of outputs
-
-  auto operator<=>(const block_key&) const = default;
-};
-constexpr block_key output_key(stage_id stage, partition_index partition, attempt_number attempt) noexcept {
-  return {block_kind::output, stage.value, partition, attempt};
-}
-/// `stage 3 partition 7 attempt 0`.
-std::string to_string(const block_key& key);
 
 /// The pages of one bucket, one after another: in memory in pieces of whole pages, or a piece of a file.
 struct block_view {
@@ -49,13 +29,6 @@ struct block_view {
   std::uint64_t size = 0;                  ///< bytes of pages
 
   bool in_file() const noexcept { return piece.file != nullptr; }
-};
-
-/// Where a block may be kept.
-enum class storage_level : std::uint8_t {
-  memory,          ///< nowhere else; where there is no room for it, it is not kept
-  memory_and_disk, ///< in a file where there is no room for it, or no longer
-  disk,
 };
 
 class block_store {
@@ -80,6 +53,11 @@ public:
   /// invalid_argument for a key that is there already; io where a file cannot be written; overloaded where there is no
   /// room in memory for what is kept nowhere else.
   result<void> put(const block_key& key, block_content content, storage_level level = storage_level::memory_and_disk);
+  /// Stores a set as a cached one, and as the output of a task, too, until that is removed: as long it is not evicted.
+  /// It takes the place of what was kept of the partition before. Where there is no room for it at this level, or
+  /// somebody else is just storing it, it is stored as the output alone, in a file if need be. @returns whether the
+  /// partition is kept. Errors like `put`.
+  result<bool> put_cached(const block_key& cached, const block_key& output, block_content content, storage_level level);
   /// One bucket; error not_found names the key, io where its file is not what it was.
   result<block_view> get(const block_key& key, std::uint32_t bucket) const;
   /// A whole set as a block file on disk, for who takes it over; it is moved there first where it is in memory. Errors
@@ -88,8 +66,9 @@ public:
   /// Stores a set that somebody else has written. Errors: invalid_argument for a key that is there already, overloaded
   /// where that would take too many descriptors.
   result<void> adopt(const block_key& key, std::unique_ptr<block_file> file);
-  /// Drops all sets of a stage, or one set. Views that were handed out stay valid.
+  /// Drops all sets of a stage, all that is kept of a dataset, or one set. Views that were handed out stay valid.
   void remove(stage_id stage);
+  void remove(cache_id cache);
   void remove(const block_key& key);
   /// Bytes of all sets, in memory and in files; and of those in memory, views of dropped ones included.
   std::uint64_t bytes() const;

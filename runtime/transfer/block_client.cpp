@@ -93,13 +93,12 @@ void block_client::read(const shuffle_input& input, std::uint32_t bucket,
                       input.endpoints[lost.endpoint].executor);
 }
 
-void block_client::read_partition(const block_endpoint& from, stage_id stage, partition_index partition,
-                                  attempt_number attempt, std::uint32_t bucket,
+void block_client::read_partition(const partition_place& what, std::uint32_t bucket,
                                   const std::function<void(std::string_view)>& each) {
-  const auto read = fetch(from, output_key(stage, partition, attempt), bucket, each);
+  const auto read = fetch(what.from, what.key(), bucket, each);
   if (read) return;
   spare_what_is_read(read.error());
-  throw fetch_failure(read.error().message, stage, partition, attempt, from.executor);
+  throw fetch_failure(read.error().message, what.stage, what.partition, what.attempt, what.from.executor);
 }
 
 } // namespace troupe

@@ -57,8 +57,8 @@ public:
 
   void read(const shuffle_input& input, std::uint32_t bucket,
             const std::function<void(std::string_view)>& each) override;
-  void read_partition(const block_endpoint& from, stage_id stage, partition_index partition, attempt_number attempt,
-                      std::uint32_t bucket, const std::function<void(std::string_view)>& each) override;
+  void read_partition(const partition_place& what, std::uint32_t bucket,
+                      const std::function<void(std::string_view)>& each) override;
 
 private:
   struct impl;

@@ -266,8 +266,7 @@ protected:
   /// Has no inputs, and counts what it is told to forget.
   struct no_shuffles : shuffle_source {
     void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
-    void read_partition(const block_endpoint&, stage_id, partition_index, attempt_number, std::uint32_t,
-                        const std::function<void(std::string_view)>&) override {}
+    void read_partition(const partition_place&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
     void forget(executor_id executor) override { forgotten = executor.value; }
     std::atomic<std::uint64_t> forgotten = 0;
   };

@@ -315,6 +315,23 @@ TEST(allocation, one_that_never_says_hello_counts_as_failed) {
   EXPECT_THAT(c.effects_of<effects::report_launch_failure>().at(0).status.detail, HasSubstr("launch-timeout"));
 }
 
+TEST(allocation, executors_that_keep_datasets_stay_longer) {
+  allocation_policy::options options;
+  options.idle_timeout = 5s;
+  options.keeping_idle_timeout = 20s;
+  cluster c{options};
+  c.waiting(plain, 2).load();
+  c.waiting(plain, 0).admit_all(6s);
+  ASSERT_THAT(c.report.idle, SizeIs(2));
+  c.report.idle[0].keeping = true;
+  c.load();
+  EXPECT_THAT(c.asked(), ElementsAre(c.report.idle[1].executor));
+  c.admit_all(20s);
+  c.report.idle[0].keeping = true;
+  c.load();
+  EXPECT_THAT(c.asked(), ElementsAre(c.report.idle[0].executor)) << "this one, too, in the end";
+}
+
 TEST(allocation, the_options_say_how_long_each_wait_is) {
   allocation_policy::options options;
   options.idle_timeout = 5s;

@@ -22,6 +22,20 @@ TEST(allocation, idle_executors_of_another_shape_make_way_at_once) {
   EXPECT_EQ(c.count(gpu), 1u);
 }
 
+TEST(allocation, what_keeps_datasets_makes_way_after_others_that_do_not) {
+  cluster c;
+  c.room = 2;
+  c.waiting(plain, 2).load();
+  c.waiting(plain, 0).waiting(gpu, 1, true).admit_all(1s);
+  c.report.idle[0].keeping = true;
+  c.load();
+  EXPECT_THAT(c.asked(), ElementsAre(c.report.idle[1].executor));
+  c.waiting(gpu, 2, true).admit_all(1s);
+  c.report.idle[0].keeping = true;
+  c.load();
+  EXPECT_THAT(c.asked(), ElementsAre(c.report.idle[0].executor)) << "rather than that nothing runs";
+}
+
 TEST(allocation, an_idle_executor_does_not_make_way_for_its_own_shape) {
   cluster c;
   c.room = 1;

@@ -23,9 +23,9 @@ public:
             const std::function<void(std::string_view)>& each) override {
     for (const auto& output : outputs_.at(input.shuffle)) read_pages(output.pages.at(bucket), each);
   }
-  void read_partition(const block_endpoint&, stage_id stage, partition_index partition, attempt_number, std::uint32_t,
+  void read_partition(const partition_place& what, std::uint32_t,
                       const std::function<void(std::string_view)>& each) override {
-    read_pages(outputs_.at(stage).at(partition).pages.at(0), each);
+    read_pages(outputs_.at(what.stage).at(what.partition).pages.at(0), each);
   }
   void forget(executor_id) override {}
 
@@ -129,7 +129,7 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
       task_batch batch;
       for (const auto& dependency : spec.dependencies)
         if (dependency.kind == dependency_kind::one_to_one && job.stages[dependency.stage].is_shuffle_map())
-          batch.inputs.push_back({stage_id{first_stage + dependency.stage}, {{}}, {0}, {0}});
+          batch.inputs.push_back({stage_id{first_stage + dependency.stage}, {}, {{}}, {0}, {0}});
       context.begin(p, 0, &batch, 0);
       std::string value;
       try {

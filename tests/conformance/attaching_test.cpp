@@ -83,6 +83,14 @@ std::string attached_in_a_graph(const profile_rules&) {
   return t.stages();
 }
 
+std::string attached_to_what_is_kept(const profile_rules&) {
+  drafting_table t;
+  const auto kept = t.pairs().with_resources(cpus(2)).cache();
+  kept.count();
+  kept.filter(keep_all).count();
+  return t.stages();
+}
+
 const table attaching_rows{
     "attaching",
     {
@@ -97,6 +105,7 @@ const table attaching_rows{
         {"AT-5", "a profile in the middle of a stage", attached_to_a_step_of_many, same("cpus 2")},
         {"AT-6", "cpus 2, joined with what a shuffle and then cpus 3 made", attached_in_a_graph,
          same("cpus 2 | default | cpus 3 | default")},
+        {"AT-7", "a step behind a dataset with cpus 2 that is kept", attached_to_what_is_kept, same("cpus 2 | cpus 2")},
     }};
 
 /// What the session makes of the profiles of a job's last stage, as its manager of profiles does.

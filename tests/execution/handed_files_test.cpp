@@ -28,10 +28,10 @@ class kept_files : public shuffle_source {
 public:
   explicit kept_files(block_content content) : content_(std::move(content)) {}
   void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
-  void read_partition(const block_endpoint& from, stage_id stage, partition_index partition, attempt_number attempt,
-                      std::uint32_t bucket, const std::function<void(std::string_view)>& each) override {
-    if (bucket >= content_.pages.size() || stage != stage_id{3})
-      throw fetch_failure("no block", stage, partition, attempt, from.executor);
+  void read_partition(const partition_place& what, std::uint32_t bucket,
+                      const std::function<void(std::string_view)>& each) override {
+    if (bucket >= content_.pages.size() || what.stage != stage_id{3})
+      throw fetch_failure("no block", what.stage, what.partition, what.attempt, what.from.executor);
     asked.push_back(bucket);
     for (const auto& page : content_.pages[bucket]) {
       page_reader reader{page};
@@ -59,7 +59,7 @@ protected:
 
   scratch_directory scratch_;
   std::string text_;
-  handed_input input_{{}, stage_id{3}, 7, 1};
+  partition_place input_{{}, stage_id{3}, 7, 1, {}};
   stop_event stop_;
 };
 

@@ -272,10 +272,9 @@ TEST_F(runner_test, a_fetch_failure_names_the_map_output_to_blame) {
 class told_partitions : public shuffle_source {
 public:
   void read(const shuffle_input&, std::uint32_t, const std::function<void(std::string_view)>&) override {}
-  void read_partition(const block_endpoint& from, stage_id stage, partition_index partition, attempt_number attempt,
-                      std::uint32_t, const std::function<void(std::string_view)>& each) override {
-    each(std::to_string(from.executor.value) + ": " + std::to_string(stage.value) + "/" + std::to_string(partition) +
-         "/" + std::to_string(attempt));
+  void read_partition(const partition_place& what, std::uint32_t,
+                      const std::function<void(std::string_view)>& each) override {
+    each(std::to_string(what.from.executor.value) + ": " + to_string(what.key()));
   }
   void forget(executor_id) override {}
 };
@@ -294,13 +293,17 @@ TEST_F(runner_test, a_task_reads_the_partition_of_its_own_number) {
   r.open_lease(grant(1));
   r.install(native_stage<task<&reads_partition>>(1, 10));
   auto batch = range(1, 1, 4, 2);
-  batch->inputs = {{stage_id{9}, {{executor_id{7}, 0, "", 0}, {executor_id{8}, 0, "", 0}}, {1, 0}, {0, 3}}};
+  batch->inputs = {{stage_id{9},
+                    cache_id{5},
+                    {{executor_id{7}, 0, "", 0}, {executor_id{8}, 0, "", 0}},
+                    {1, 0},
+                    {0, partition_inputs::kept}}};
   r.run(batch);
   ASSERT_TRUE(log.wait_for(2));
   std::vector<std::string> read;
   for (const auto& outcome : log.batches())
     for (std::uint32_t i = 0; i < outcome->count; ++i) read.emplace_back(value_of(*outcome, i));
-  EXPECT_EQ(read, (std::vector<std::string>{"8: 9/4/0", "7: 9/5/3"}));
+  EXPECT_EQ(read, (std::vector<std::string>{"8: stage 9 partition 4 attempt 0", "7: kept dataset 5 partition 5"}));
 }
 
 TEST_F(runner_test, a_batch_that_does_not_say_where_inputs_lie_fails_its_tasks) {
@@ -310,8 +313,10 @@ TEST_F(runner_test, a_batch_that_does_not_say_where_inputs_lie_fails_its_tasks) 
   auto& r = start(options);
   r.open_lease(grant(1));
   r.install(native_stage<task<&reads_partition>>(1, 10));
-  for (const auto& inputs : std::vector<std::vector<partition_inputs>>{
-           {}, {{stage_id{9}, {{}}, {}, {}}}, {{stage_id{9}, {{}}, {0}, {}}}, {{stage_id{9}, {}, {0}, {0}}}}) {
+  for (const auto& inputs : std::vector<std::vector<partition_inputs>>{{},
+                                                                       {{stage_id{9}, {}, {{}}, {}, {}}},
+                                                                       {{stage_id{9}, {}, {{}}, {0}, {}}},
+                                                                       {{stage_id{9}, {}, {}, {0}, {0}}}}) {
     auto batch = range(1, 1, 0, 1);
     batch->inputs = inputs;
     r.run(batch);

@@ -28,17 +28,17 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 15);
-static_assert(field_count<executor_report>() == 8);
+static_assert(field_count<executor_orders>() == 16);
+static_assert(field_count<executor_report>() == 9);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
-static_assert(field_count<partition_inputs>() == 4);
+static_assert(field_count<partition_inputs>() == 5);
 static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 5);
-static_assert(field_count<stage_install>() == 11);
+static_assert(field_count<stage_install>() == 13);
 static_assert(field_count<stage_progress>() == 16);
-static_assert(field_count<stage_spec>() == 16);
+static_assert(field_count<stage_spec>() == 17);
 static_assert(field_count<task_batch>() == 11);
 static_assert(field_count<task_failure>() == 10);
 
@@ -164,6 +164,7 @@ job_spec full_job() {
   j.stages.back().carried = {{1, "map"}, {0, "filter"}};
   j.stages.back().cut_from = {{1, "parse"}};
   j.stages.back().indeterminate = true;
+  j.stages[0].keeps = kept_dataset{{0x8000000000000001u, 4}, storage_level::disk};
   j.max_task_failures = 9;
   j.pool = "etl";
   j.on_profile_change = profile_change::by_matching;
@@ -227,6 +228,8 @@ stage_install full_install() {
   s.inputs = {input};
   s.gang = std::make_shared<const packed_column>(column({"host-a:4242", "host-b", "", any_bytes}));
   s.hands_on = true;
+  s.keeps = cache_id{6};
+  s.level = storage_level::memory_and_disk;
   return s;
 }
 
@@ -290,9 +293,10 @@ task_batch scattered_batch() {
   b.arguments = std::make_shared<const packed_column>(column({"unused", "nine", "", any_bytes, "last"}));
   b.argument_offset = 1;
   b.inputs = {{stage_id{20},
+               cache_id{6},
                {{executor_id{7}, 0x8000000000000001u, "node1", 4711}, {executor_id{8}, 3, "", 0}},
                {1, 0, partition_inputs::nowhere, 1},
-               {0, 4'000'000'000, 1, 2}}};
+               {0, 4'000'000'000, 1, partition_inputs::kept}}};
   return b;
 }
 
@@ -408,6 +412,7 @@ std::vector<executor_orders> of() {
       {}};
   full.takeovers = {full_takeover(), {}};
   full.withdrawn = {{0x8000000000000001u, 3}, {}};
+  full.unkept = {cache_id{6}, cache_id{0xffffffffffffffffu}};
   full.stop = true;
   return {full, {}};
 }
@@ -415,6 +420,7 @@ template <>
 std::vector<executor_report> of() {
   executor_report full;
   full.taken_over = {full_takeover(), {}};
+  full.evicted = {{cache_id{6}, 4'000'000'000}, {}};
   full.executor = executor_id{7};
   full.epoch = 0x8000000000000001u;
   full.orders_seen = 17;
@@ -493,7 +499,7 @@ std::vector<load_report> of() {
   full.number = 4;
   full.new_shapes = {{shape_id{6}, full_profile()}};
   full.loads = {{shape_id{6}, 10, 2, true}, {}};
-  full.idle = {{executor_id{7}, request_id{3}, 60'000'000'000, true, true}, {}};
+  full.idle = {{executor_id{7}, request_id{3}, 60'000'000'000, true, true, true}, {}};
   full.present = {request_id{3}, request_id{4}};
   return {full, {}};
 }

@@ -68,5 +68,27 @@ TEST(task_set, tasks_with_locations_are_taken_by_them) {
   EXPECT_THAT(batch.attempts, ElementsAre(0));
 }
 
+TEST(located_tasks, may_prefer_another_place_later) {
+  located_tasks tasks{3};
+  const auto find = [&](std::uint64_t executor, const char* host, locality_level level) -> int {
+    const auto p = tasks.find(executor_id{executor}, host, level, [](auto) { return true; });
+    return p ? static_cast<int>(*p) : -1;
+  };
+  using enum locality_level;
+  EXPECT_EQ(find(7, "a", executor), 0) << "nobody minds yet";
+  EXPECT_TRUE(tasks.prefer(0, {"a", executor_id{7}}));
+  EXPECT_TRUE(tasks.prefer(1, {"b", executor_id{8}}));
+  EXPECT_FALSE(tasks.prefer(2, {"b", executor_id{8}})) << "that was named before";
+  EXPECT_EQ(find(7, "a", executor), 0);
+  EXPECT_EQ(find(8, "b", executor), 1);
+  EXPECT_EQ(find(9, "a", executor), -1);
+  EXPECT_EQ(find(9, "a", host), 0);
+  EXPECT_FALSE(tasks.prefer(0, {"b", executor_id{8}}));
+  EXPECT_EQ(find(7, "a", host), -1) << "it does not any more";
+  EXPECT_FALSE(tasks.prefer(0, {"a", executor_id{7}}));
+  EXPECT_EQ(find(7, "a", executor), 0) << "and again";
+  EXPECT_EQ(find(9, "c", any), 0);
+}
+
 } // namespace
 } // namespace troupe

@@ -166,5 +166,34 @@ TEST(task_set, a_pending_task_costs_less_than_a_hundred_bytes) {
   EXPECT_LE(task_set::bytes_per_task + stage_run::bytes_per_task, 100u);
 }
 
+TEST(task_set, some_tasks_may_be_done_before_the_first_begins) {
+  task_set tasks{4};
+  tasks.adopt(1, 5);
+  tasks.adopt(3, 6);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  EXPECT_EQ(tasks.done(), 2u);
+  EXPECT_EQ(tasks.pending(), 2u);
+  EXPECT_EQ(tasks.executor_of(3), 6u);
+  task_batch batch;
+  EXPECT_EQ(tasks.take(0, 9, 7, batch), 2u);
+  EXPECT_EQ(batch.partitions, (std::vector<partition_index>{0, 2}));
+  tasks.invalidate(1);
+  EXPECT_EQ(tasks.attempt_of(1), 1u) << "a number that nobody had";
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, gated_tasks_may_be_done_before_they_are_admitted) {
+  task_set tasks{3};
+  tasks.gate();
+  tasks.adopt(0, 5);
+  tasks.admit(0);
+  tasks.admit(1);
+  tasks.adopt(1, 5);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  EXPECT_EQ(tasks.pending(), 0u);
+  tasks.admit(2);
+  EXPECT_EQ(tasks.pending(), 1u);
+}
+
 } // namespace
 } // namespace troupe

@@ -255,6 +255,49 @@ TEST_F(cached_blocks, that_were_used_longest_ago_make_room) {
   EXPECT_EQ(files(), 0u);
 }
 
+TEST_F(cached_blocks, that_are_an_output_too_stay_until_that_was_read) {
+  const auto kept = store.put_cached(part(1, 0), key(7, 0), content_of({text}), storage_level::memory);
+  ASSERT_TRUE(kept);
+  EXPECT_TRUE(*kept);
+  EXPECT_EQ(store.bytes(), stored(76)) << "it is there once";
+  EXPECT_EQ(store.bytes_in_memory(), memory_of({text}));
+  ASSERT_TRUE(keep(2, 0, storage_level::memory));
+  EXPECT_TRUE(store.get(key(7, 0), 0));
+  EXPECT_FALSE(keep(3, 0, storage_level::memory) && !is_kept(1, 0)) << "somebody is to read it yet";
+  EXPECT_TRUE(is_kept(1, 0));
+  store.remove(stage_id{7});
+  EXPECT_FALSE(store.get(key(7, 0), 0));
+  EXPECT_TRUE(is_kept(1, 0));
+  ASSERT_TRUE(keep(4, 0, storage_level::memory));
+  ASSERT_TRUE(keep(5, 0, storage_level::memory));
+  EXPECT_FALSE(is_kept(1, 0)) << "now it may go";
+}
+
+TEST_F(cached_blocks, for_which_there_is_no_room_are_outputs_alone) {
+  ASSERT_TRUE(store.put(key(6, 0), content_of({text}))); // which do not go
+  ASSERT_TRUE(store.put(key(6, 1), content_of({text})));
+  const auto kept = store.put_cached(part(1, 0), key(7, 0), content_of({text}), storage_level::memory);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_FALSE(*kept);
+  EXPECT_FALSE(is_kept(1, 0));
+  EXPECT_TRUE(store.get(key(7, 0), 0)) << "in a file";
+  EXPECT_EQ(files(), 1u);
+  const auto on_disk = store.put_cached(part(1, 1), key(7, 1), content_of({text}), storage_level::memory_and_disk);
+  ASSERT_TRUE(on_disk);
+  EXPECT_TRUE(*on_disk);
+  const auto read = store.get(part(1, 1), 0);
+  const auto again = store.put_cached(part(1, 1), key(7, 2), content_of({"other"}), storage_level::disk);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(*again) << "in the place of the one before, although somebody reads that";
+  EXPECT_EQ(text_of(*store.get(part(1, 1), 0)), "other");
+  EXPECT_EQ(text_of(*read), text);
+  EXPECT_FALSE(store.put_cached(part(1, 3), key(7, 2), content_of({text}), storage_level::disk)) << "the key is taken";
+  EXPECT_FALSE(is_kept(1, 3));
+  store.remove(cache_id{1});
+  EXPECT_FALSE(is_kept(1, 1));
+  EXPECT_TRUE(store.get(key(7, 1), 0)) << "the task's readers have it";
+}
+
 TEST_F(cached_blocks, of_one_dataset_do_not_chase_each_other) {
   ASSERT_TRUE(keep(1, 0, storage_level::memory));
   ASSERT_TRUE(keep(1, 1, storage_level::memory));

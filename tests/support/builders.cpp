@@ -208,6 +208,11 @@ job_builder& job_builder::indeterminate() {
   return *this;
 }
 
+job_builder& job_builder::keeps(broadcast_id dataset, storage_level level) {
+  last().keeps = {dataset, level};
+  return *this;
+}
+
 job_builder& job_builder::barrier(duration sync_timeout) {
   last().barrier = true;
   last().sync_timeout = sync_timeout;

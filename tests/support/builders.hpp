@@ -75,6 +75,8 @@ public:
   job_builder& prefers(std::vector<std::string> each);
   /// Its tasks may make something else when they run again.
   job_builder& indeterminate();
+  /// What it makes is kept for later jobs.
+  job_builder& keeps(broadcast_id dataset, storage_level level = storage_level::memory);
   /// Its tasks are a gang, which waits so long for each other.
   job_builder& barrier(duration sync_timeout = never);
 

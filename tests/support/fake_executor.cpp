@@ -54,6 +54,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
   if (!orders.takeovers.empty() && !info_.shuffle_service) return fault("blocks are handed to it");
   takeovers_.insert(takeovers_.end(), orders.takeovers.begin(), orders.takeovers.end());
   withdrawn_.insert(withdrawn_.end(), orders.withdrawn.begin(), orders.withdrawn.end());
+  for (const auto cache : orders.unkept) std::erase_if(kept_, [&](const auto& one) { return one.first == cache; });
   told_gone_.insert(told_gone_.end(), orders.gone.begin(), orders.gone.end());
   for (const auto id : orders.recalled) {
     const auto it = leases_.find(id);
@@ -144,11 +145,18 @@ const stage_install* fake_executor::installed(stage_id stage) const {
   return it == stages_.end() ? nullptr : &it->second;
 }
 
-fake_end fake_executor::success(const fake_attempt& a, std::string_view value) const {
+void fake_executor::evict(cache_id cache, partition_index partition) {
+  kept_.erase({cache, partition});
+  evicted_.push_back({cache, partition});
+}
+
+fake_end fake_executor::success(const fake_attempt& a, std::string_view value) {
   if (a.doomed) return {a, task_status::killed, {}, {}};
   const auto* stage = installed(a.stage);
   const std::uint64_t sizes[] = {8};
-  const auto map_output = map_result(8, stage && stage->buckets == 1 ? encode_bucket_sizes(sizes) : std::string{});
+  const auto is_kept = stage && stage->keeps && keeps_ && kept_.emplace(stage->keeps, a.partition).second;
+  auto map_output = map_result(8, stage && stage->buckets == 1 ? encode_bucket_sizes(sizes) : std::string{});
+  if (is_kept) map_output.front() = '\3';
   return {a, task_status::succeeded, stage && stage->buckets > 0 ? map_output : inline_result(value), {}};
 }
 
@@ -159,6 +167,7 @@ executor_report fake_executor::report(std::vector<fake_end> ends, duration run_t
   r.epoch = info_.epoch;
   r.orders_seen = sequence_;
   r.refusals = std::exchange(refusals_, {});
+  r.evicted = std::exchange(evicted_, {});
   ends.insert(ends.end(), unsent_.begin(), unsent_.end());
   unsent_.clear();
   std::shared_ptr<outcome_batch> batch;

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <troupe/runtime/resources/ledger.hpp>
@@ -83,9 +84,15 @@ public:
   /// Broadcasts that it was told to drop.
   const std::vector<broadcast_id>& withdrawn() const noexcept { return withdrawn_; }
   std::size_t installed_count() const noexcept { return stages_.size(); }
+  /// Partitions of kept datasets that it has: what succeeds of stages that keep is kept.
+  const std::set<std::pair<cache_id, partition_index>>& kept() const noexcept { return kept_; }
+  /// It keeps nothing more: there is no room.
+  void keep_nothing_more() noexcept { keeps_ = false; }
+  /// The partition had to make room. The next report says so.
+  void evict(cache_id cache, partition_index partition);
 
   /// The successful end of an attempt, with the result that suits its stage: a map status, or `value` inline.
-  fake_end success(const fake_attempt& a, std::string_view value = {}) const;
+  fake_end success(const fake_attempt& a, std::string_view value = {});
   /// Declines all grants from now on, with this reason; "" takes them again.
   void refuse_grants(std::string reason) { refuse_grants_ = std::move(reason); }
   /// Declines all batches from now on, with this reason; "" takes them again.
@@ -116,6 +123,9 @@ private:
   std::vector<executor_id> told_gone_;
   std::vector<block_takeover> takeovers_;
   std::vector<broadcast_id> withdrawn_;
+  std::set<std::pair<cache_id, partition_index>> kept_;
+  bool keeps_ = true;
+  std::vector<evicted_partition> evicted_;
   std::vector<refusal> refusals_;
   std::vector<fake_end> unsent_; ///< given back
   std::string refuse_grants_;

@@ -86,7 +86,8 @@ int play_driver_of_hosts(const std::vector<std::string>& arguments) {
   return right ? 0 : 1;
 }
 
-/// Takes MEGABYTES through a shuffle, or to all executors as a broadcast. @returns whether all of it came
+/// Takes MEGABYTES through a shuffle, keeps them for a second job, or takes them to all executors as a broadcast.
+/// @returns whether all of it came
 bool move_data(session& session, const std::string& what, std::int64_t megabytes) {
   constexpr std::int64_t size = 10'000;
   const auto count = megabytes * 1'000'000 / size;
@@ -104,6 +105,17 @@ bool move_data(session& session, const std::string& what, std::int64_t megabytes
                            .reduce([](std::int64_t a, std::int64_t b) { return a + b; });
     return bytes == count * size;
   }
+  if (what == "cache") {
+    const auto kept = session.range(0, count, 64)
+                          .map([](std::int64_t n) { return std::string(size, static_cast<char>(n)); })
+                          .with_resources(executor_by_hand())
+                          .persist(storage_level::memory_and_disk);
+    const auto bytes = [&] {
+      return kept.map([](const std::string& text) { return static_cast<std::int64_t>(text.size()); })
+          .reduce([](std::int64_t a, std::int64_t b) { return a + b; });
+    };
+    return bytes() == count * size && bytes() == count * size;
+  }
   const auto value = session.broadcast(std::string(static_cast<std::size_t>(megabytes) * 1'000'000, 'b'));
   const auto sizes = session.range(0, 64, 64)
                          .map(with(value), [](const auto& text, std::int64_t) { return text->size(); })
@@ -112,7 +124,7 @@ bool move_data(session& session, const std::string& what, std::int64_t megabytes
   return std::all_of(sizes.begin(), sizes.end(), [&](std::size_t s) { return s == value->size(); });
 }
 
-/// It moves data between "begin" and "end". Two more arguments: shuffle or broadcast, megabytes.
+/// It moves data between "begin" and "end". Two more arguments: shuffle, cache or broadcast, and megabytes.
 int play_driver_of_data(const std::vector<std::string>& arguments) {
   const auto app = start_driver_of_hosts(arguments);
   session session{app->jobs(), app->make_session_options()};

@@ -82,6 +82,12 @@ TEST(data_that_executors_move, does_not_pass_the_driver_in_a_shuffle_of_1_gb) {
       << "half of it goes to the other host";
 }
 
+TEST(data_that_executors_move, does_not_pass_the_driver_when_1_gb_is_kept) {
+  hosts_that_move_data hosts{"cache", 1000, 1};
+  const auto driver = hosts.of_the_driver();
+  EXPECT_LT(driver.sent + driver.received, 1'000'000u);
+}
+
 TEST(data_that_executors_move, is_sent_once_to_each_host_as_a_broadcast) {
   constexpr std::uint64_t size = 20'000'000;
   hosts_that_move_data hosts{"broadcast", size / 1'000'000, 2};
