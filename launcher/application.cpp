@@ -486,6 +486,7 @@ session_options application::make_session_options() const {
   const auto& s = impl_->opts.effective;
   session_options out;
   out.default_parallelism = static_cast<std::uint32_t>(std::max<std::int64_t>(2, impl_->cores));
+  out.max_partition_bytes = static_cast<std::uint64_t>(s.get(keys::files_max_partition_bytes));
   out.jobs.pool = s.get(keys::scheduler_pool);
   out.jobs.stage_timeout = s.get(keys::stage_timeout);
   out.jobs.task_timeout = s.get(keys::task_timeout);

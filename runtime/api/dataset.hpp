@@ -26,6 +26,7 @@
 #include <troupe/runtime/api/shuffle_operations.hpp>
 #include <troupe/runtime/api/sort_operations.hpp>
 #include <troupe/runtime/api/terminal_operations.hpp>
+#include <troupe/runtime/api/text_output.hpp>
 
 namespace troupe {
 
@@ -317,6 +318,20 @@ public:
     const auto encoded = detail::encode_captures(c, core_->publisher());
     act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(encoded.bytes), "foreach",
         [](std::string_view) {});
+  }
+
+  /// Writes each record of a dataset of strings as a line, one file `part-00000` and so on for each partition, below a
+  /// directory that is not there yet, or is empty. Attempts write apart, and what the accepted ones have written is
+  /// renamed when the job has succeeded; `_SUCCESS` says that all is there. This process and the executors must see the
+  /// directory under the same path. Throws job_error; nothing is left then.
+  void save_as_text(const std::string& directory) const {
+    static_assert(std::is_same_v<T, std::string>,
+                  "troupe: save_as_text writes records of type std::string. Cure: .map(...) the records to their lines "
+                  "before it.");
+    detail::text_directory into{directory};
+    act(detail::text_terminal(into.staging()), "save_as_text",
+        [&](std::string_view name) { into.publish(decode_value<std::string>(name)); });
+    into.commit();
   }
 
 private:

@@ -1,21 +1,15 @@
 #include <troupe/runtime/api/input_files.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 
 namespace troupe {
@@ -80,82 +74,6 @@ private:
   std::map<file_identity, found_file> files_;
 };
 
-/// An open file; throws with the path in the message.
-class text_reader {
-public:
-  explicit text_reader(const std::string& path) : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail("open");
-  }
-  ~text_reader() { close(descriptor_); }
-  text_reader(const text_reader&) = delete;
-  text_reader& operator=(const text_reader&) = delete;
-
-  /// Fills `buffer` as far as it goes. @returns bytes read, 0 at the end
-  std::size_t read_some(char* buffer, std::size_t size) {
-    for (;;) {
-      const auto n = read(descriptor_, buffer, size);
-      if (n >= 0) return static_cast<std::size_t>(n);
-      if (errno != EINTR) fail("read");
-    }
-  }
-
-private:
-  [[noreturn]] void fail(const char* verb) const {
-    throw std::runtime_error(std::string{"cannot "} + verb + " '" + path_ + "': " + std::strerror(errno) +
-                             "; every executor must see the input files under the same path");
-  }
-
-  const std::string& path_;
-  int descriptor_;
-};
-
-constexpr std::size_t chunk_bytes = std::size_t{64} * 1024;
-
-void push_line(std::string line, sink<std::string>& out) {
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  out.push(std::move(line));
-}
-
-void push_lines(const task_context& context, const std::string& path, std::string& buffer, sink<std::string>& out) {
-  text_reader reader{path};
-  std::string started; // the piece of a line that the last chunk ended with
-  bool open_line = false;
-  while (const auto n = reader.read_some(buffer.data(), buffer.size())) {
-    detail::stop_if_cancelled(context);
-    std::string_view chunk{buffer.data(), n};
-    for (auto end = chunk.find('\n'); end != std::string_view::npos; end = chunk.find('\n')) {
-      started.append(chunk.substr(0, end));
-      push_line(std::exchange(started, {}), out);
-      chunk.remove_prefix(end + 1);
-    }
-    started.append(chunk);
-    open_line = !started.empty();
-  }
-  if (open_line) push_line(std::move(started), out);
-}
-
-struct text_lines {
-  static void make(task_context& context, std::string_view, std::string_view argument, erased_sink& erased) {
-    auto& out = detail::typed_sink<std::string>(erased);
-    std::string buffer(chunk_bytes, '\0');
-    for (const auto& path : decode_value<std::vector<std::string>>(argument)) push_lines(context, path, buffer, out);
-  }
-};
-
-struct whole_text {
-  static void make(task_context& context, std::string_view, std::string_view argument, erased_sink& erased) {
-    auto& out = detail::typed_sink<std::pair<std::string, std::string>>(erased);
-    std::string buffer(chunk_bytes, '\0');
-    for (auto& path : decode_value<std::vector<std::string>>(argument)) {
-      detail::stop_if_cancelled(context);
-      std::string content;
-      text_reader reader{path};
-      while (const auto n = reader.read_some(buffer.data(), buffer.size())) content.append(buffer.data(), n);
-      out.push({path, std::move(content)});
-    }
-  }
-};
-
 } // namespace
 
 result<std::vector<input_file>> find_input_files(const std::vector<std::string>& patterns) {
@@ -168,6 +86,15 @@ result<std::vector<input_file>> find_input_files(const std::vector<std::string>&
 }
 
 namespace detail {
+
+namespace {
+
+/// Where part `i` of `parts` begins.
+std::uint64_t share_of(std::uint64_t bytes, std::uint64_t i, std::uint64_t parts) {
+  return bytes / parts * i + bytes % parts * i / parts;
+}
+
+} // namespace
 
 std::shared_ptr<const packed_column> group_files(const std::vector<input_file>& files, std::uint32_t partitions) {
   const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(files.size(), max_tasks_per_stage));
@@ -192,8 +119,49 @@ std::shared_ptr<const packed_column> group_files(const std::vector<input_file>& 
   return column;
 }
 
-operation text_lines_source() { return make_operation<text_lines>(); }
-operation whole_text_source() { return make_operation<whole_text>(); }
+std::shared_ptr<const packed_column> cut_files(const std::vector<input_file>& files, std::uint32_t partitions,
+                                               const cutting& how) {
+  std::uint64_t left = 0;
+  for (const auto& file : files) left += file.bytes;
+  auto column = std::make_shared<packed_column>();
+  if (partitions == 0) {
+    // Large ones in equal pieces, so that all who could work have something to do.
+    auto most =
+        std::max<std::uint64_t>(1, std::min(how.most, std::max(how.least, left / std::max(1u, how.parallelism))));
+    most = std::max(most, left / how.most_partitions * 2);
+    if (files.size() <= how.most_partitions / 2) {
+      for (const auto& file : files) {
+        const auto pieces = std::max<std::uint64_t>(1, (file.bytes + most - 1) / most);
+        for (std::uint64_t i = 0; i < pieces; ++i)
+          column->push_back(encode_value(std::vector<file_range>{
+              {file.path, share_of(file.bytes, i, pieces), share_of(file.bytes, i + 1, pieces), file.bytes}}));
+      }
+      return column;
+    }
+    partitions = how.most_partitions / 2;
+  }
+  // So many runs of equally many bytes, over the ends of files.
+  const auto runs = std::clamp<std::uint64_t>(left, 1, std::min(partitions, how.most_partitions));
+  std::size_t next = 0;
+  std::uint64_t begin = 0; // within that file
+  const auto total = left;
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    auto wanted = share_of(total, i + 1, runs) - share_of(total, i, runs);
+    std::vector<file_range> ranges;
+    while (wanted > 0) {
+      const auto& file = files[next];
+      const auto taken = std::min(wanted, file.bytes - begin);
+      if (taken > 0) ranges.push_back({file.path, begin, begin + taken, file.bytes});
+      wanted -= taken;
+      begin += taken;
+      if (begin < file.bytes) continue;
+      ++next;
+      begin = 0;
+    }
+    column->push_back(encode_value(ranges));
+  }
+  return column;
+}
 
 } // namespace detail
 

@@ -33,10 +33,33 @@ namespace detail {
 /// @pre files is not empty
 std::shared_ptr<const packed_column> group_files(const std::vector<input_file>& files, std::uint32_t partitions);
 
-/// Source of the lines of the files in the task's argument, without their line ends (`\n` or `\r\n`).
-operation text_lines_source();
-/// Source of (path, content) of the files in the task's argument.
-operation whole_text_source();
+/// A piece of a text file: the lines that begin in [begin, end).
+struct file_range {
+  std::string path;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t size = 0; ///< of the file when the job was made: it must not have shrunk
+
+  bool operator==(const file_range&) const = default;
+  template <class Archive>
+  friend void troupe_serialize(Archive& archive, file_range& r) {
+    archive(r.path, r.begin, r.end, r.size);
+  }
+};
+
+/// How files are cut where nobody says into how many partitions.
+struct cutting {
+  std::uint64_t most = std::uint64_t{128} << 20; ///< bytes of a piece
+  std::uint64_t least = 4 << 20;                 ///< pieces for the sake of parallelism alone have as many bytes
+  std::uint32_t most_partitions = max_tasks_per_stage;
+  std::uint32_t parallelism = 1; ///< so many pieces of all files together are worth having
+};
+
+/// Per partition the encoded list of its ranges. With 0: each file by itself, in pieces where it is large; else as many
+/// partitions of equally many bytes, but not more than there are bytes.
+/// @pre files is not empty
+std::shared_ptr<const packed_column> cut_files(const std::vector<input_file>& files, std::uint32_t partitions,
+                                               const cutting& how);
 
 } // namespace detail
 

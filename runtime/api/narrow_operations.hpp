@@ -125,14 +125,14 @@ class map_operation final
   : public narrow_operation<map_operation<In, F, Captures>, In, mapped<In, F, Captures>, F, Captures> {
 public:
   using map_operation::narrow_operation::narrow_operation;
-  void push(In record) override { this->out_.push(this->function_(std::move(record))); }
+  void push(In&& record) override { this->out_.push(this->function_(std::move(record))); }
 };
 
 template <class In, class F, class Captures>
 class filter_operation final : public narrow_operation<filter_operation<In, F, Captures>, In, In, F, Captures> {
 public:
   using filter_operation::narrow_operation::narrow_operation;
-  void push(In record) override {
+  void push(In&& record) override {
     if (this->function_(std::as_const(record))) this->out_.push(std::move(record));
   }
 };
@@ -142,7 +142,7 @@ class flat_map_operation final : public narrow_operation<flat_map_operation<In, 
                                                          typename expansion<In, F, Captures>::record, F, Captures> {
 public:
   using flat_map_operation::narrow_operation::narrow_operation;
-  void push(In record) override { expansion<In, F, Captures>::run(this->function_, std::move(record), this->out_); }
+  void push(In&& record) override { expansion<In, F, Captures>::run(this->function_, std::move(record), this->out_); }
 };
 
 /// Holds one whole partition in memory, for functions that need all of it.
@@ -152,7 +152,7 @@ class map_partitions_operation final
                             typename expansion<std::vector<In>, F, Captures>::record, F, Captures> {
 public:
   using map_partitions_operation::narrow_operation::narrow_operation;
-  void push(In record) override { records_.push_back(std::move(record)); }
+  void push(In&& record) override { records_.push_back(std::move(record)); }
   void finish() override {
     expansion<std::vector<In>, F, Captures>::run(this->function_, std::move(records_), this->out_);
     this->out_.finish();

@@ -23,7 +23,7 @@ public:
     return std::make_unique<partition_write>(context);
   }
 
-  void push(T record) override {
+  void push(T&& record) override {
     encoder{output_.page(0)}(record);
     output_.wrote(0);
   }

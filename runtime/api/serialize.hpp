@@ -98,6 +98,10 @@ public:
 
   /// A length: seven bits a byte, lowest first.
   void size(std::uint64_t value) {
+    if (value < 0x80) { // nearly always
+      out_.push_back(static_cast<char>(value));
+      return;
+    }
     for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<char>(value | 0x80));
     out_.push_back(static_cast<char>(value));
   }

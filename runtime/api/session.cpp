@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <troupe/runtime/api/input_files.hpp>
+#include <troupe/runtime/api/text_source.hpp>
+
 namespace troupe {
 
 namespace detail {
@@ -108,12 +111,19 @@ dataset<std::int64_t> session::range(std::int64_t begin, std::int64_t end, std::
 }
 
 dataset<std::string> session::text_files(const std::vector<std::string>& patterns, std::uint32_t partitions) {
-  return {core_, file_source("text_files", detail::text_lines_source(), patterns, partitions)};
+  const auto files = find_input_files(patterns);
+  if (!files) throw job_error(files.error());
+  detail::cutting how;
+  how.most = core_->options().max_partition_bytes;
+  how.parallelism = core_->options().default_parallelism;
+  return {core_, file_source("text_files", detail::text_lines_source(), detail::cut_files(*files, partitions, how))};
 }
 
 dataset<std::pair<std::string, std::string>> session::whole_text_files(const std::vector<std::string>& patterns,
                                                                        std::uint32_t partitions) {
-  return {core_, file_source("whole_text_files", detail::whole_text_source(), patterns, partitions)};
+  const auto files = find_input_files(patterns);
+  if (!files) throw job_error(files.error());
+  return {core_, file_source("whole_text_files", detail::whole_text_source(), detail::group_files(*files, partitions))};
 }
 
 void session::run(const job& j) {
@@ -129,11 +139,7 @@ std::shared_ptr<detail::dataset_node> session::source(std::string name, std::uin
 }
 
 std::shared_ptr<detail::dataset_node> session::file_source(std::string name, operation step,
-                                                           const std::vector<std::string>& patterns,
-                                                           std::uint32_t partitions) {
-  const auto files = find_input_files(patterns);
-  if (!files) throw job_error(files.error());
-  auto arguments = detail::group_files(*files, partitions);
+                                                           std::shared_ptr<const packed_column> arguments) {
   auto node = source(std::move(name), static_cast<std::uint32_t>(arguments->size()));
   node->step = std::move(step);
   node->arguments = std::move(arguments);

@@ -38,8 +38,10 @@ public:
   }
 
   /// The lines of text files, without line ends. A pattern may hold `*`, `?` and `[…]`; a file with several names
-  /// comes once (see find_input_files). One partition per file, or files grouped to `partitions`. Every executor must
-  /// see the files under the same path. Throws job_error where no file is found.
+  /// comes once (see find_input_files). Each file is a partition, and a large one several (of at most
+  /// `troupe.files.max-partition-bytes`, and of 4 MiB at least where that many slots have something to do); or all
+  /// bytes are shared out to `partitions`. A line belongs to where it begins. Every executor must see the files under
+  /// the same path; one that has become shorter meanwhile fails the job. Throws job_error where no file is found.
   dataset<std::string> text_files(const std::vector<std::string>& patterns, std::uint32_t partitions = 0);
   dataset<std::string> text_files(const std::string& pattern, std::uint32_t partitions = 0) {
     return text_files(std::vector{pattern}, partitions);
@@ -106,8 +108,8 @@ public:
 private:
   explicit session(std::shared_ptr<detail::session_core> core) : core_(std::move(core)) {}
   static std::shared_ptr<detail::dataset_node> source(std::string name, std::uint32_t partitions);
-  static std::shared_ptr<detail::dataset_node>
-  file_source(std::string name, operation step, const std::vector<std::string>& patterns, std::uint32_t partitions);
+  static std::shared_ptr<detail::dataset_node> file_source(std::string name, operation step,
+                                                           std::shared_ptr<const packed_column> arguments);
 
   std::shared_ptr<detail::session_core> core_;
 };

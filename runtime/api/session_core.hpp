@@ -25,6 +25,8 @@ struct session_options {
   compile_options jobs;
   std::vector<std::string> arguments;      ///< the program's own, without those that `troupe::run` took
   std::vector<std::string> fake_resources; ///< resources whose addresses the configuration made up
+  /// Text files are read in pieces of so many bytes at most where nobody says into how many partitions.
+  std::uint64_t max_partition_bytes = std::uint64_t{128} << 20;
 };
 
 namespace detail {

@@ -66,7 +66,7 @@ public:
     return std::make_unique<shuffle_write>(context);
   }
 
-  void push(std::pair<K, V> record) override {
+  void push(std::pair<K, V>&& record) override {
     const auto key = encode_key_(record.first);
     buckets_.append(key, stable_hash(key), record.second);
   }
@@ -91,22 +91,51 @@ public:
     return std::make_unique<combining_write>(context, encoded);
   }
 
-  void push(std::pair<K, V> record) override {
-    const auto key = encode_key_(record.first);
-    const auto hash = stable_hash(key);
-    used_ += memory_outside(record.second);
+  void push(std::pair<K, V>&& record) override {
+    const auto begin = keys_.size();
+    encoder{keys_}(record.first);
+    const auto hash = stable_hash(std::string_view{keys_.data() + begin, keys_.size() - begin});
+    table_.prefetch_slot(hash);
+    waiting_.push_back({hash, begin, std::move(record.second)});
+    if (waiting_.size() == most_waiting || keys_.size() > most_waiting_bytes) combine();
+  }
+  void finish() override {
+    combine();
+    flush();
+  }
+  std::string take_result() override { return {}; }
+
+private:
+  struct waiting_record {
+    std::uint64_t hash;
+    std::size_t key_begin; ///< in `keys_`; it ends where the next one begins
+    V value;
+  };
+  static constexpr std::size_t most_waiting = 64; ///< enough that memory need not be waited for
+  static constexpr std::size_t most_waiting_bytes = 16 << 10;
+
+  /// Takes up what waits, in its order.
+  void combine() {
+    for (const auto& w : waiting_) table_.prefetch_entry(w.hash);
+    for (const auto& w : waiting_) table_.prefetch_key(w.hash);
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      auto& [hash, begin, value] = waiting_[i];
+      const auto end = i + 1 < waiting_.size() ? waiting_[i + 1].key_begin : keys_.size();
+      combine(std::string_view{keys_.data() + begin, end - begin}, hash, std::move(value));
+    }
+    waiting_.clear();
+    keys_.clear();
+  }
+  void combine(std::string_view key, std::uint64_t hash, V value) {
+    used_ += memory_outside(value);
     if (auto* const known = table_.find(key, hash)) {
-      known->value = function_(std::move(known->value), std::move(record.second));
+      known->value = function_(std::move(known->value), std::move(value));
     } else {
-      table_.insert(key, hash, std::move(record.second));
+      table_.insert(key, hash, std::move(value));
       used_ += table_bytes_of(key.size(), sizeof(typename keyed_table<V>::entry));
     }
     if (used_ > most_combined) flush();
   }
-  void finish() override { flush(); }
-  std::string take_result() override { return {}; }
-
-private:
   void flush() {
     for (const auto& entry : table_.entries()) buckets_.append(table_.key_of(entry), entry.hash, entry.value);
     table_ = {};
@@ -114,9 +143,10 @@ private:
   }
 
   shuffle_buckets buckets_;
-  key_encoder encode_key_;
   closure<F, Captures> function_;
   keyed_table<V> table_;
+  std::string keys_; ///< encoded, of those that wait
+  std::vector<waiting_record> waiting_;
   std::uint64_t used_ = 0;
 };
 

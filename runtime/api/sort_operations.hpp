@@ -61,7 +61,7 @@ public:
     return std::make_unique<sample_terminal>(most, bytes, context.partition);
   }
 
-  void push(typename Form::record r) override {
+  void push(typename Form::record&& r) override {
     const auto place = seen_ < most_ ? seen_ : next_number() % (seen_ + 1);
     ++seen_;
     if (place >= most_) return;
@@ -151,7 +151,7 @@ public:
     return std::make_unique<range_write>(context, encoded);
   }
 
-  void push(typename Form::record r) override {
+  void push(typename Form::record&& r) override {
     scratch_.clear();
     encoder parts{scratch_};
     Form::write_key(parts, r);

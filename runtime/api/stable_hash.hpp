@@ -10,22 +10,41 @@
 
 namespace troupe {
 
+namespace detail {
+
+/// The bytes of a word as a little-endian number.
+template <class Word>
+Word little_endian(const char* at) noexcept {
+  Word word = 0;
+  if constexpr (std::endian::native == std::endian::little)
+    std::memcpy(&word, at, sizeof word);
+  else
+    for (std::size_t i = 0; i < sizeof word; ++i)
+      word |= static_cast<Word>(static_cast<unsigned char>(at[i])) << (8 * i);
+  return word;
+}
+
+/// 1 to 7 bytes as one, without a call for the odd size: keys are often that short.
+inline std::uint64_t little_endian(const char* at, std::size_t size) noexcept {
+  if (size >= 4) {
+    const std::uint64_t end = little_endian<std::uint32_t>(at + size - 4);
+    return little_endian<std::uint32_t>(at) | end >> (8 * (8 - size)) << 32;
+  }
+  const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])} << (8 * i); };
+  return byte(0) | byte(size / 2) | byte(size - 1);
+}
+
+} // namespace detail
+
 /// 64 well mixed bits of `bytes`. The values are fixed for ever: files and blocks are laid out by them.
-inline std::uint64_t stable_hash(std::string_view bytes) noexcept {
+[[gnu::always_inline]] inline std::uint64_t stable_hash(std::string_view bytes) noexcept {
   constexpr std::uint64_t first = 0x9e3779b97f4a7c15, second = 0xbf58476d1ce4e5b9, third = 0x94d049bb133111eb;
-  const auto take = [&](std::size_t n) { // the next n bytes as a little-endian number
-    std::uint64_t word = 0;
-    if constexpr (std::endian::native == std::endian::little)
-      std::memcpy(&word, bytes.data(), n);
-    else
-      for (std::size_t i = 0; i < n; ++i)
-        word |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-    bytes.remove_prefix(n);
-    return word;
-  };
-  std::uint64_t hash = first ^ (bytes.size() * third);
-  while (bytes.size() >= 8) hash = std::rotl(hash ^ (take(8) * second), 29) * first;
-  if (!bytes.empty()) hash = std::rotl(hash ^ (take(bytes.size()) * second), 29) * first;
+  const char* at = bytes.data();
+  auto left = bytes.size();
+  std::uint64_t hash = first ^ (left * third);
+  for (; left >= 8; at += 8, left -= 8)
+    hash = std::rotl(hash ^ (detail::little_endian<std::uint64_t>(at) * second), 29) * first;
+  if (left > 0) hash = std::rotl(hash ^ (detail::little_endian(at, left) * second), 29) * first;
   hash = (hash ^ (hash >> 30)) * second;
   hash = (hash ^ (hash >> 27)) * third;
   return hash ^ (hash >> 31);

@@ -44,7 +44,7 @@ public:
     return std::make_unique<collect_terminal>(decode_value<std::uint64_t>(encoded));
   }
 
-  void push(T record) override {
+  void push(T&& record) override {
     if (left_ == 0) return;
     --left_;
     encoder{result_}(record);
@@ -63,7 +63,7 @@ public:
   static std::unique_ptr<terminal_sink> make(task_context&, std::string_view) {
     return std::make_unique<count_terminal>();
   }
-  void push(T) override { ++count_; }
+  void push(T&&) override { ++count_; }
   void finish() override {}
   std::string take_result() override { return encode_value(count_); }
 
@@ -80,7 +80,7 @@ public:
     return std::make_unique<reduce_terminal>(encoded);
   }
 
-  void push(T record) override {
+  void push(T&& record) override {
     if (value_)
       value_ = function_(std::move(*value_), std::move(record));
     else
@@ -134,7 +134,7 @@ public:
     return std::make_unique<top_terminal>(limit, in.bytes(in.left()));
   }
 
-  void push(T record) override { best_.add(std::move(record)); }
+  void push(T&& record) override { best_.add(std::move(record)); }
   void finish() override {}
   std::string take_result() override { return encode_value(best_.take()); }
 
@@ -150,7 +150,7 @@ public:
   static std::unique_ptr<terminal_sink> make(task_context&, std::string_view encoded) {
     return std::make_unique<foreach_terminal>(encoded);
   }
-  void push(T record) override { function_(std::move(record)); }
+  void push(T&& record) override { function_(std::move(record)); }
   void finish() override {}
   std::string take_result() override { return {}; }
 

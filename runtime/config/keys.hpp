@@ -95,6 +95,7 @@ inline constexpr memory_key driver_max_result_size{"troupe.driver.max-result-siz
 inline constexpr count_key driver_retained_jobs{"troupe.driver.retained-jobs"};
 inline constexpr time_key driver_request_timeout{"troupe.driver.request-timeout"};
 
+inline constexpr memory_key files_max_partition_bytes{"troupe.files.max-partition-bytes"};
 inline constexpr text_key event_log_directory{"troupe.event-log.directory"};
 inline constexpr flag_key event_log_enabled{"troupe.event-log.enabled"};
 inline constexpr count_key events_max_lag{"troupe.events.max-lag"};

@@ -172,6 +172,9 @@ constexpr setting_schema entries[] = {
            "Program that prints the addresses of a custom resource as {\"name\": …, \"addresses\": […]}."),
     family(keys::executor_resource_vendor, setting_type::text, driver,
            "Vendor of a custom resource, for cluster managers that name resources by it."),
+    memory(keys::files_max_partition_bytes, "128m", 1, client,
+           "How many bytes of a text file one task reads at most where the program does not say how many partitions it "
+           "wants."),
     choice(keys::gpu_discovery, "probe", "probe|probe-or-fake|fake|none", all,
            "How GPUs are found when neither addresses nor a script are given: probe asks nvidia-smi; fake makes up "
            "addresses, for tests; probe-or-fake makes them up where nvidia-smi finds none."),

@@ -19,7 +19,7 @@ public:
 template <class T>
 class sink : public erased_sink {
 public:
-  virtual void push(T record) = 0;
+  virtual void push(T&& record) = 0;
 };
 
 /// The end of a chain.

@@ -19,6 +19,31 @@ TEST(stable_hash, values_never_change) {
   EXPECT_EQ(stable_hash("a longer key, of more than one word"), 0xf54e0b69bc7c13cdu);
 }
 
+TEST(stable_hash, values_of_short_texts_never_change) {
+  EXPECT_EQ(stable_hash("a"), 0xfee338dd95ada221u);
+  EXPECT_EQ(stable_hash("ab"), 0xface2a01e788d046u);
+  EXPECT_EQ(stable_hash("abc"), 0xbcc5ca623ffa8141u);
+  EXPECT_EQ(stable_hash("abcd"), 0x843f9f7fa41f148u);
+  EXPECT_EQ(stable_hash("abcde"), 0x19db6fe1e2d406f8u);
+  EXPECT_EQ(stable_hash("abcdef"), 0x76cd349d015d63d9u);
+  EXPECT_EQ(stable_hash("abcdefg"), 0x5bfd35edab4dfc03u);
+}
+
+TEST(keyed_table, keys_of_any_length_are_compared_to_their_last_byte) {
+  for (std::size_t size = 0; size < 100; ++size) {
+    keyed_table<int> table;
+    const std::string key(size, 'k');
+    table.insert(key, 7, 1);
+    EXPECT_NE(table.find(key, 7), nullptr) << size;
+    EXPECT_EQ(table.find(key + 'k', 7), nullptr) << size;
+    for (std::size_t i = 0; i < size; ++i) {
+      auto other = key;
+      other[i] = 'x';
+      EXPECT_EQ(table.find(other, 7), nullptr) << size << " at " << i;
+    }
+  }
+}
+
 TEST(stable_hash, length_counts) {
   EXPECT_NE(stable_hash(std::string("a")), stable_hash(std::string("a\0", 2)));
   EXPECT_NE(stable_hash(std::string("\0\0", 2)), stable_hash(std::string("\0\0\0", 3)));

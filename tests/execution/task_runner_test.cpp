@@ -77,7 +77,7 @@ std::string burn(task_context&, std::string_view, std::string_view) {
 
 /// Numbers from 0 below the argument's length; doubled; summed up.
 struct sum_sink : sink<int>, terminal_sink {
-  void push(int record) override { sum += record; }
+  void push(int&& record) override { sum += record; }
   void finish() override { finished = true; }
   std::string take_result() override { return finished ? std::to_string(sum) : "not finished"; }
   int sum = 0;
@@ -87,7 +87,7 @@ std::unique_ptr<terminal_sink> make_sum(task_context&, std::string_view) { retur
 
 struct scale_sink : sink<int> {
   scale_sink(int by, sink<int>& to) : factor(by), next(to) {}
-  void push(int record) override { next.push(record * factor); }
+  void push(int&& record) override { next.push(record * factor); }
   void finish() override { next.finish(); }
   int factor;
   sink<int>& next;
@@ -96,7 +96,7 @@ std::unique_ptr<erased_sink> make_scale(task_context&, std::string_view captures
   return std::make_unique<scale_sink>(std::stoi(std::string{captures}), dynamic_cast<sink<int>&>(out));
 }
 void numbers(task_context&, std::string_view, std::string_view argument, erased_sink& out) {
-  for (int i = 0; i < static_cast<int>(argument.size()); ++i) dynamic_cast<sink<int>&>(out).push(i);
+  for (int i = 0; i < static_cast<int>(argument.size()); ++i) dynamic_cast<sink<int>&>(out).push(int{i});
 }
 
 std::string_view value_of(const outcome_batch& batch, std::uint32_t i) {

@@ -104,6 +104,16 @@ std::int64_t meet_here(const std::string& directory, std::int64_t n) {
   return n;
 }
 
+TEST(settings_in_effect, text_files_are_read_in_pieces_of_so_many_bytes) {
+  const testing::temporary_directory directory;
+  const auto path = directory.path() + "/text";
+  std::ofstream{path} << "one\ntwo\nthree\nfour\nfive\n";
+  test_cluster cluster{{.master = "local[2]", .conf = {"troupe.files.max-partition-bytes=10"}}};
+  auto session = cluster.make_session();
+  EXPECT_EQ(session.text_files(path).count(), 5u);
+  EXPECT_EQ(session.last_job().stages.at(0).tasks, 3u) << "24 bytes";
+}
+
 TEST(settings_in_effect, tasks_are_spread_or_packed) {
   for (const std::string placement : {"spread", "pack", "balance"}) {
     const rendezvous meeting;

@@ -1,0 +1,130 @@
+#include <troupe/runtime/api/text_output.hpp>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <troupe/runtime/api/job_error.hpp>
+#include <troupe/runtime/api/serialize.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
+
+namespace troupe::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr auto place_apart = "_temporary";
+
+std::string part_name(std::uint32_t partition) {
+  std::array<char, 24> name{};
+  std::snprintf(name.data(), name.size(), "part-%05u", partition);
+  return name.data();
+}
+
+[[noreturn]] void cannot(const char* verb, const std::string& path, const std::error_code& why) {
+  throw job_error(make_error(ec::io, std::string{"cannot "} + verb + " '" + path + "': " + why.message()));
+}
+
+class text_writer final : public terminal<std::string> {
+public:
+  text_writer(const task_context& context, std::string_view captures)
+    : name_(part_name(context.partition) + ".attempt-" + std::to_string(context.attempt) + "-of-executor-" +
+            std::to_string(context.executor.value)),
+      path_(decode_value<std::string>(captures) + "/" + name_),
+      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+    if (!file_) fail("make");
+    buffer_.reserve(buffer_bytes);
+  }
+  static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view captures) {
+    return std::make_unique<text_writer>(context, captures);
+  }
+
+  void push(std::string&& line) override {
+    if (buffer_.size() + line.size() >= buffer_bytes) {
+      flush(buffer_);
+      buffer_.clear();
+    }
+    if (line.size() >= buffer_bytes)
+      flush(line);
+    else
+      buffer_ += line;
+    buffer_ += '\n';
+  }
+  void finish() override {
+    flush(buffer_);
+    if (!file_.close()) fail("write");
+  }
+  std::string take_result() override { return encode_value(name_); }
+
+private:
+  static constexpr std::size_t buffer_bytes = std::size_t{256} * 1024;
+
+  void flush(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto n = ::write(file_.get(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail("write");
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  [[noreturn]] void fail(const char* verb) const {
+    throw std::runtime_error(std::string{"cannot "} + verb + " '" + path_ + "': " + std::strerror(errno) +
+                             "; every executor must see the output directory under the same path");
+  }
+
+  const std::string name_;
+  const std::string path_;
+  descriptor file_;
+  std::string buffer_;
+};
+
+} // namespace
+
+text_directory::text_directory(const std::string& path)
+  : path_(fs::absolute(path).lexically_normal()), staging_(path_ + "/" + place_apart) {
+  std::error_code code;
+  made_ = fs::create_directories(path_, code);
+  if (code) cannot("make the directory", path_, code);
+  if (!made_ && !fs::is_empty(path_, code))
+    throw job_error(make_error(ec::invalid_argument,
+                               "the output directory '" + path_ + "' is not empty: remove it, or name another one"));
+  fs::create_directory(staging_, code);
+  if (code) cannot("make the directory", staging_, code);
+}
+
+text_directory::~text_directory() {
+  if (committed_) return;
+  std::error_code ignored;
+  fs::remove_all(staging_, ignored);
+  for (std::uint32_t p = 0; p < published_; ++p) fs::remove(path_ + "/" + part_name(p), ignored);
+  if (made_) fs::remove(path_, ignored);
+}
+
+void text_directory::publish(std::string_view name) {
+  std::error_code code;
+  fs::rename(staging_ + "/" + std::string{name}, path_ + "/" + part_name(published_), code);
+  if (code) cannot("publish", staging_ + "/" + std::string{name}, code);
+  ++published_;
+}
+
+void text_directory::commit() {
+  std::error_code code;
+  fs::remove_all(staging_, code);
+  const auto mark = path_ + "/_SUCCESS";
+  if (!descriptor{::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)})
+    cannot("write", mark, {errno, std::generic_category()});
+  committed_ = true;
+}
+
+operation text_terminal(const std::string& staging) { return make_operation<text_writer>(encode_value(staging)); }
+
+} // namespace troupe::detail

@@ -1,0 +1,40 @@
+#pragma once
+
+/// Directories of text files that jobs write: whole or not there.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <troupe/runtime/api/operation_entry.hpp>
+
+namespace troupe::detail {
+
+/// The program's side: a directory with a place apart for what is being written. Nothing stays of it unless `commit` is
+/// called. Throws job_error (invalid_argument for one that is there and not empty, io).
+class text_directory {
+public:
+  explicit text_directory(const std::string& path);
+  ~text_directory();
+  text_directory(const text_directory&) = delete;
+  text_directory& operator=(const text_directory&) = delete;
+
+  /// Where attempts write; absolute.
+  const std::string& staging() const noexcept { return staging_; }
+  /// What the accepted attempt of the next partition has written becomes its part.
+  void publish(std::string_view name);
+  /// All parts are there: marks that by an empty file `_SUCCESS`.
+  void commit();
+
+private:
+  std::string path_;
+  std::string staging_;
+  bool made_ = false; ///< the directory was not there before
+  std::uint32_t published_ = 0;
+  bool committed_ = false;
+};
+
+/// The task's side: writes each record as a line. Its result is the name of the file, of its own for each attempt.
+operation text_terminal(const std::string& staging);
+
+} // namespace troupe::detail
