@@ -96,6 +96,23 @@ struct key_order<std::string> {
     for (const auto byte : first) number = number << 8 | byte;
     return number;
   }
+  /// Seven bytes, and how many of those and of the eight before are there: what ends comes before what goes on, though
+  /// with zeros.
+  static std::uint64_t piece(std::string_view encoded, unsigned level, bool& ended) {
+    decoder in{encoded};
+    const auto text = text_of(in);
+    const std::size_t begin = 8 + 7 * std::size_t{level - 1};
+    const auto there = std::min<std::size_t>(text.size() + 8 - begin, 16);
+    ended = there < 16;
+    std::uint64_t number = 0;
+    if (text.size() >= begin + 8) {
+      for (std::size_t i = 0; i < 7; ++i) number = number << 8 | static_cast<unsigned char>(text[begin + i]);
+    } else {
+      for (std::size_t i = 0; i < 7; ++i)
+        number = number << 8 | (begin + i < text.size() ? static_cast<unsigned char>(text[begin + i]) : 0u);
+    }
+    return number << 8 | there;
+  }
   static int step(decoder& a, decoder& b) { return text_of(a).compare(text_of(b)); }
   static int compare(std::string_view a, std::string_view b) {
     decoder x{a};
@@ -171,6 +188,11 @@ struct key_order<std::optional<T>> : stepwise_order<key_order<std::optional<T>>>
 template <class K, bool Down>
 struct directed_order {
   static constexpr bool is_whole = key_order<K>::is_whole;
+  static constexpr bool has_pieces = requires(std::string_view key, bool ended) { key_order<K>::piece(key, 1, ended); };
+  static std::uint64_t piece(std::string_view encoded, unsigned level, bool& ended) requires has_pieces {
+    const auto up = key_order<K>::piece(encoded, level, ended);
+    return Down ? ~up : up;
+  }
   static std::uint64_t prefix(std::string_view encoded) {
     const auto up = key_order<K>::prefix(encoded);
     return Down ? ~up : up;

@@ -16,6 +16,9 @@ constexpr std::uint64_t first_capacity = 64 << 10;
 
 } // namespace
 
+/// So many records ahead memory is asked for: they lie in another order than they are looked at.
+static constexpr std::ptrdiff_t prefetched = 8;
+
 /// Several runs, and what is in memory behind them, as one sequence. The run that has the next record is on top of a
 /// heap; of equal ones the earlier run.
 class record_sorter::merge {
@@ -64,6 +67,7 @@ private:
     if (!s.pages) {
       if (s.next_entry == s.last_entry) return false;
       s.prefix = s.next_entry->prefix;
+      if (s.last_entry - s.next_entry > prefetched) of_.prefetch(s.next_entry + prefetched);
       s.record = of_.record_of(*s.next_entry++);
       return true;
     }
@@ -150,13 +154,62 @@ void record_sorter::grow(std::uint64_t capacity) {
   capacity_ = capacity;
 }
 
+namespace {
+
+/// Calls `each(first, last)` for all that follow each other and have one prefix, where they are several.
+template <class Entry, class Each>
+void for_equals(Entry* first, Entry* last, Each each) {
+  while (first != last) {
+    auto* const end = std::find_if(first + 1, last, [&](const Entry& e) { return e.prefix != first->prefix; });
+    if (end - first > 1) each(first, end);
+    first = end;
+  }
+}
+
+/// So many pieces are looked at before keys are compared as a whole.
+constexpr unsigned most_pieces = 8;
+
+} // namespace
+
 void record_sorter::sort() {
-  std::sort(entries(), entries() + count_, [this](const entry& a, const entry& b) {
-    if (a.prefix != b.prefix) return a.prefix < b.prefix;
-    if (opts_.compare)
-      if (const int order = opts_.compare(record_of(a).key, record_of(b).key); order != 0) return order < 0;
-    return a.at < b.at;
+  sort_by_prefix(entries(), entries() + count_);
+  if (opts_.compare)
+    for_equals(entries(), entries() + count_, [this](entry* first, entry* last) { sort_equals(first, last, 1); });
+}
+
+/// Sorts what has one prefix. Keys lie anywhere in memory: each is looked at once for each piece, and not with every
+/// comparison.
+void record_sorter::sort_equals(entry* first, entry* last, unsigned level) {
+  if (!opts_.piece || level > most_pieces) {
+    std::sort(first, last, [this](const entry& a, const entry& b) {
+      const int order = opts_.compare(record_of(a).key, record_of(b).key);
+      return order != 0 ? order < 0 : a.at < b.at;
+    });
+    return;
+  }
+  const auto prefix = first->prefix;
+  bool ended = false;
+  for (auto* e = first; e != last; ++e) {
+    if (last - e > prefetched) prefetch(e + prefetched, level);
+    e->prefix = opts_.piece(record_of(*e).key, level, ended);
+  }
+  sort_by_prefix(first, last);
+  for_equals(first, last, [&](entry* from, entry* to) {
+    bool all_is_said = false;
+    opts_.piece(record_of(*from).key, level, all_is_said);
+    if (!all_is_said) sort_equals(from, to, level + 1);
   });
+  std::for_each(first, last, [&](entry& e) { e.prefix = prefix; });
+}
+
+void record_sorter::sort_by_prefix(entry* first, entry* last) {
+  std::sort(first, last,
+            [](const entry& a, const entry& b) { return a.prefix != b.prefix ? a.prefix < b.prefix : a.at < b.at; });
+}
+
+/// The record will be looked at soon, from the begin or at this piece of its key.
+void record_sorter::prefetch(const entry* e, unsigned level) const noexcept {
+  __builtin_prefetch(bytes_.get() + e->at + 8 * level);
 }
 
 record_spill record_sorter::new_spill() const { return record_spill{*opts_.spill(page_content())}; }
@@ -175,7 +228,10 @@ bool record_sorter::put_aside() {
   if (count_ == 0 || !opts_.spill || !opts_.spill(page_content())) return false;
   sort();
   auto spill = new_spill();
-  for (const auto* e = entries(); e != entries() + count_; ++e) write(spill, record_of(*e));
+  for (const auto *e = entries(), *last = e + count_; e != last; ++e) {
+    if (last - e > prefetched) prefetch(e + prefetched);
+    write(spill, record_of(*e));
+  }
   spill.finish();
   runs_.push_back({0, std::move(spill)});
   used_ = count_ = 0;

@@ -32,6 +32,9 @@ public:
     std::uint64_t (*prefix)(std::string_view key) = nullptr;
     /// Decides between keys of the same prefix, by its sign; null: they are equal.
     int (*compare)(std::string_view a, std::string_view b) = nullptr;
+    /// Piece number `level`, from 1, of what follows the prefix: among keys that are equal so far the one with the
+    /// smaller piece comes first. `ended`: those with this piece are equal. Null: `compare` decides all the rest.
+    std::uint64_t (*piece)(std::string_view key, unsigned level, bool& ended) = nullptr;
     /// Called now and then while runs are merged; may throw. Null: nobody wants to.
     std::function<void()> check = {};
   };
@@ -66,6 +69,9 @@ private:
   void make_room(std::uint64_t bytes);
   void grow(std::uint64_t capacity);
   void sort();
+  void sort_equals(entry* first, entry* last, unsigned level);
+  static void sort_by_prefix(entry* first, entry* last);
+  void prefetch(const entry* e, unsigned level = 0) const noexcept;
   bool put_aside();
   void merge_last(std::size_t count, unsigned level);
   record_spill new_spill() const;

@@ -201,7 +201,8 @@ struct sort_read {
     options.spill = [&](std::size_t page_content) { return context.spill_options(page_content); };
     options.check = [&] { stop_if_cancelled(context); };
     options.prefix = &order::prefix;
-    if (!order::is_whole) options.compare = &order::compare;
+    if constexpr (!order::is_whole) options.compare = &order::compare;
+    if constexpr (order::has_pieces) options.piece = &order::piece;
     record_sorter sorter{std::move(options)};
     context.read_shuffle(0, [&](std::string_view bytes) {
       decoder in{bytes};

@@ -101,6 +101,7 @@ protected:
     o.memory = memory;
     o.prefix = &order::prefix;
     o.compare = &order::compare;
+    o.piece = &order::piece;
     o.spill = [this](std::size_t page) -> std::optional<record_spill::options> {
       return record_spill::options{&*directories, "sort", {}, page};
     };
@@ -132,6 +133,33 @@ protected:
   std::string directory;
   std::optional<troupe::block_directories> directories;
 };
+
+/// Texts of which many begin alike, for long, with zeros and ends where one does not expect them.
+TEST_F(record_sorter_test, keys_that_begin_alike_are_in_order_to_their_ends) {
+  std::mt19937 dice{7};
+  records all;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string key(dice() % 3 * 40, 'p'); // beyond what is looked at in pieces, too
+    const auto rest = dice() % 24;
+    for (std::uint32_t n = 0; n < rest; ++n) key += "\0ab\xff"[dice() % 4 & dice()];
+    all.emplace_back(std::move(key), std::to_string(i));
+  }
+  for (const std::uint64_t memory : {64 << 20, 200 << 10}) {
+    record_sorter up{options(memory)};
+    add(up, all);
+    EXPECT_EQ(sorted_of(up), stably(all)) << memory;
+    auto o = options(memory);
+    using down = directed_order<std::string, true>;
+    o.prefix = &down::prefix;
+    o.compare = &down::compare;
+    o.piece = &down::piece;
+    record_sorter falling{std::move(o)};
+    add(falling, all);
+    auto expected = all;
+    std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return b.first < a.first; });
+    EXPECT_EQ(sorted_of(falling), expected) << memory;
+  }
+}
 
 TEST_F(record_sorter_test, equal_keys_keep_their_order_however_little_memory_there_is) {
   const auto all = some(20'000, 500);

@@ -49,6 +49,9 @@ dataset<std::pair<std::int64_t, std::string>> pairs(session& in, std::int64_t by
 TEST(executors_of_little_memory, stay_within_a_cgroup_of_just_that) {
   if (const auto missing = find_cgroups({cgroup_controller::memory}).missing; !missing.empty())
     GTEST_SKIP() << "no cgroups to be had here";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes many times as much, and is granted more";
+#endif
   constexpr std::uint64_t memory = 128 << 20;
   test_cluster cluster{{.master = "local-cluster[2,1,128m]", .conf = {"troupe.executor.memory=128m"}}};
   auto session = cluster.make_session();

@@ -71,7 +71,7 @@ TEST_F(pipelines_of_a_cluster, end_where_there_is_room_for_one_executor) {
 TEST_F(pipelines_of_a_cluster, end_where_the_producer_has_to_pause_on_the_only_executor) {
   test_cluster cluster{
       {.master = "local-cluster[1,2,1g]",
-       .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h", "troupe.pipeline.max-unconsumed=100"}}};
+       .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h", "troupe.pipeline.max-unconsumed=100b"}}};
   auto session = cluster.make_session();
   const auto sizes = session.range(0, 4, 4)
                          .map([](std::int64_t) { return std::string(100, 'x'); })

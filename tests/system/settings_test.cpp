@@ -108,7 +108,7 @@ TEST(settings_in_effect, text_files_are_read_in_pieces_of_so_many_bytes) {
   const testing::temporary_directory directory;
   const auto path = directory.path() + "/text";
   std::ofstream{path} << "one\ntwo\nthree\nfour\nfive\n";
-  test_cluster cluster{{.master = "local[2]", .conf = {"troupe.files.max-partition-bytes=10"}}};
+  test_cluster cluster{{.master = "local[2]", .conf = {"troupe.files.max-partition-bytes=10b"}}};
   auto session = cluster.make_session();
   EXPECT_EQ(session.text_files(path).count(), 5u);
   EXPECT_EQ(session.last_job().stages.at(0).tasks, 3u) << "24 bytes";
