@@ -14,6 +14,7 @@
 
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/serialize.hpp>
+#include <troupe/runtime/resources/quote.hpp>
 #include <troupe/runtime/storage/descriptor.hpp>
 
 namespace troupe::detail {
@@ -44,6 +45,12 @@ public:
     if (!file_) fail("make");
     buffer_.reserve(buffer_bytes);
   }
+  text_writer(const text_writer&) = delete;
+  text_writer& operator=(const text_writer&) = delete;
+  /// Of an attempt that has not succeeded nothing stays: on a full disk that is the room that the next one needs.
+  ~text_writer() override {
+    if (!finished_) ::unlink(path_.c_str());
+  }
   static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view captures) {
     return std::make_unique<text_writer>(context, captures);
   }
@@ -62,6 +69,7 @@ public:
   void finish() override {
     flush(buffer_);
     if (!file_.close()) fail("write");
+    finished_ = true;
   }
   std::string take_result() override { return encode_value(name_); }
 
@@ -85,6 +93,7 @@ private:
   const std::string path_;
   descriptor file_;
   std::string buffer_;
+  bool finished_ = false;
 };
 
 } // namespace
@@ -110,6 +119,11 @@ text_directory::~text_directory() {
 }
 
 void text_directory::publish(std::string_view name) {
+  // It came from an executor: it says which attempt made the part, and nothing else.
+  if (!name.starts_with(part_name(published_) + ".attempt-") || name.find('/') != std::string_view::npos)
+    throw job_error(make_error(ec::malformed, "an executor says that it has written part " +
+                                                  std::to_string(published_) + " of '" + path_ + "' as " +
+                                                  quote(name)));
   std::error_code code;
   fs::rename(staging_ + "/" + std::string{name}, path_ + "/" + part_name(published_), code);
   if (code) cannot("publish", staging_ + "/" + std::string{name}, code);

@@ -21,7 +21,8 @@ public:
 
   /// Where attempts write; absolute.
   const std::string& staging() const noexcept { return staging_; }
-  /// What the accepted attempt of the next partition has written becomes its part.
+  /// What the accepted attempt of the next partition has written, in a file of this name, becomes its part. Throws
+  /// job_error: malformed for a name that no attempt of that task gives.
   void publish(std::string_view name);
   /// All parts are there: marks that by an empty file `_SUCCESS`.
   void commit();

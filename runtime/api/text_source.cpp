@@ -59,9 +59,7 @@ private:
 class line_pusher {
 public:
   line_pusher(const task_context& context, const file_range& range, std::string& buffer, sink<std::string>& out)
-    : context_(context), range_(range), file_(range.path), buffer_(buffer), out_(out) {
-    if (file_.size() < range.size) fail_as_shrunk(file_.size());
-  }
+    : context_(context), range_(range), file_(range.path), buffer_(buffer), out_(out) {}
 
   void run() {
     // A line that begins where the range does is told from the rest of one by the end before it.
@@ -73,7 +71,7 @@ public:
       stop_if_cancelled(context_);
       const auto n = file_.read_at(at, buffer_.data(), buffer_.size());
       if (n == 0) {
-        if (at < range_.size) fail_as_shrunk(at);
+        if (at < range_.size) fail_as_shrunk();
         if (!skipping && at > line_begin) push(std::move(started));
         return;
       }
@@ -106,10 +104,10 @@ private:
     if (!line.empty() && line.back() == '\r') line.pop_back();
     out_.push(std::move(line));
   }
-  [[noreturn]] void fail_as_shrunk(std::uint64_t size) const {
+  [[noreturn]] void fail_as_shrunk() const {
     throw std::runtime_error("'" + range_.path + "' has shrunk while the job read it: it had " +
                              std::to_string(range_.size) + " bytes when the job was made and has " +
-                             std::to_string(size) + " now; run the job when the file is complete");
+                             std::to_string(file_.size()) + " now; run the job when the file is complete");
   }
 
   const task_context& context_;

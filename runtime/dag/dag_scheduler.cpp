@@ -281,7 +281,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     suspects_.forget(stage.id);
     broken_.erase(stage.id);
     ahead_.erase(stage.id);
-    stop_using_kept(stage);
+    stop_using_kept(job, stage);
     end_rounds(stage);
     std::erase_if(unschedulable_, [&](const auto& entry) { return entry.second.lane->stage == &stage; });
     // Only a stage of a job that did not succeed is neither complete nor untouched.

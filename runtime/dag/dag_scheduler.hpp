@@ -309,7 +309,7 @@ private:
   void lose_kept(cache_id cache, partition_index partition, time_point now, effects::list& out);
   void on_evicted(executor_index e, const evicted_partition& what, time_point now, effects::list& out);
   void drop_kept(const broadcast_id& dataset, time_point now, effects::list& out);
-  void stop_using_kept(const stage_run& stage);
+  void stop_using_kept(job_run& job, const stage_run& stage);
 
   // takeover.cpp: outputs that outlive their executors
   executor_index service_for(const executor_info& info) const;

@@ -23,9 +23,11 @@ void dag_scheduler::use_kept(job_run& job, time_point now) {
   }
   for (auto i = job.stages.size(); i-- > 0;) {
     auto& stage = job.stages[i];
-    if (stage.feeds.empty() || stage.feeds.size() < stage.children.size()) continue;
+    if (stage.feeds.empty()) continue;
     for (partition_index p = 0; p < stage.tasks.size(); ++p) {
-      if (stage.tasks.status_of(p) == task_set::status::done || !was_read(job, stage, p)) continue;
+      if (!was_read(job, stage, p)) continue;
+      if (stage.tasks.status_of(p) == task_set::status::done) drop_consumed(job, stage, p, now);
+      if (stage.tasks.status_of(p) == task_set::status::done || stage.feeds.size() < stage.children.size()) continue;
       stage.tasks.adopt(p, no_executor);
       stage.consumed[p] = true;
       ++stage.consumed_count;
@@ -113,9 +115,13 @@ void dag_scheduler::drop_kept(const broadcast_id& dataset, time_point now, effec
   }
 }
 
-/// The job has ended.
-void dag_scheduler::stop_using_kept(const stage_run& stage) {
+/// The job has ended. What is under way of it is heard of no more: where the dataset was withdrawn meanwhile, nobody
+/// else would have it dropped.
+void dag_scheduler::stop_using_kept(job_run& job, const stage_run& stage) {
   if (!stage.keeps) return;
+  if (!kept_.is_open(stage.keeps))
+    for (const auto executor : job.touched.all())
+      if (const auto e = pool_.find(executor); e != no_executor) orders_for(e).unkept.push_back(stage.keeps);
   const auto users = keepers_.find(stage.keeps);
   users->second.erase(stage.id);
   if (users->second.empty()) keepers_.erase(users);

@@ -244,6 +244,8 @@ std::optional<std::string> dag_scheduler::fault() const {
   if (asking_.empty())
     for (const auto& [d, stages] : ready_)
       if (!pool_.kept_from(d).empty()) return "executors are kept although nobody asks";
+  for (const auto keeper : kept_.keepers())
+    if (pool_.find(keeper) == no_executor) return "an executor that is gone keeps partitions";
   if (held_back_.empty() == resubmit_at_.has_value()) return "the clock of what is held back is wrong";
   for (const auto id : held_back_) {
     const auto it = stages_.find(id);

@@ -65,6 +65,12 @@ const std::map<partition_index, executor_id>& cache_book::partitions(cache_id ca
   return it == caches_.end() ? none : it->second.partitions;
 }
 
+std::vector<executor_id> cache_book::keepers() const {
+  std::vector<executor_id> all;
+  for (const auto& [executor, what] : held_) all.push_back(executor);
+  return all;
+}
+
 void cache_book::drop(executor_id executor, cache_id cache, partition_index partition) {
   const auto it = held_.find(executor);
   it->second.erase({cache, partition});

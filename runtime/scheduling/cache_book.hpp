@@ -34,6 +34,8 @@ public:
   const std::map<partition_index, executor_id>& partitions(cache_id cache) const;
   /// Whether the executor keeps anything.
   bool has_any(executor_id executor) const { return held_.contains(executor); }
+  /// Those who keep anything.
+  std::vector<executor_id> keepers() const;
 
 private:
   struct entry {

@@ -1,7 +1,6 @@
 #include <troupe/runtime/storage/block_store.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <list>
 #include <map>
 #include <mutex>
@@ -15,12 +14,10 @@ namespace troupe {
 
 namespace {
 
-/// @param version tells apart what is kept one after the other of a partition: the former file goes with its last
-/// reader
-std::string file_name(const block_key& key, std::uint64_t version) {
-  const auto partition = std::to_string(key.source) + "." + std::to_string(key.partition) + ".";
-  if (key.kind == block_kind::output) return partition + std::to_string(key.attempt);
-  return "cached-" + partition + std::to_string(version);
+/// For people who look into the directory; what makes it unique is added there.
+std::string file_name(const block_key& key) {
+  const auto partition = std::to_string(key.source) + "." + std::to_string(key.partition);
+  return key.kind == block_kind::output ? partition + "." + std::to_string(key.attempt) : "cached-" + partition;
 }
 
 } // namespace
@@ -59,7 +56,6 @@ struct block_store::impl {
   entries sets;
   std::uint64_t total = 0;
   std::uint64_t puts = 0;
-  std::atomic<std::uint64_t> files{0}; ///< named so far
   std::vector<block_key> evicted;
 
   void forget_use(entry& e) {
@@ -125,7 +121,7 @@ struct block_store::impl {
   void move_to_file(const block_key& key, set_pointer& set) {
     result<set_pointer> moved = make_error(ec::io, "it was not moved");
     try {
-      moved = set->copy_to_file(directories, file_name(key, ++files));
+      moved = set->copy_to_file(directories, file_name(key));
     } catch (const std::bad_alloc&) { // then it goes, which makes room
     }
     std::vector<set_pointer> gone;
@@ -194,14 +190,13 @@ struct block_store::impl {
       if (auto share = make_room(key, block_set::memory_for(content))) {
         if (content.size() >= shared_from)
           if (auto place = descriptors.take(1))
-            if (auto shared =
-                    block_set::make_shared_memory(content, file_name(key, ++files), *share, std::move(*place)))
+            if (auto shared = block_set::make_shared_memory(content, file_name(key), *share, std::move(*place)))
               return shared;
         return std::make_shared<const block_set>(std::move(content), std::move(*share));
       }
     if (level == storage_level::memory)
       return make_error(ec::overloaded, "there is no room in memory for " + to_string(key));
-    return block_set::write(directories, file_name(key, ++files), content);
+    return block_set::write(directories, file_name(key), content);
   }
 };
 
@@ -266,7 +261,7 @@ result<block_view> block_store::get_whole(const block_key& key) {
   };
   auto set = find();
   if (set && set->in_memory()) {
-    auto moved = set->copy_to_file(d.directories, file_name(key, ++d.files));
+    auto moved = set->copy_to_file(d.directories, file_name(key));
     if (!moved) return moved.error();
     const std::lock_guard lock{d.mutex};
     const auto i = d.sets.find(key);

@@ -15,6 +15,7 @@
 
 #include <troupe/runtime/api/input_files.hpp>
 #include <troupe/runtime/api/session.hpp>
+#include <troupe/runtime/api/text_output.hpp>
 
 #include "inline_runner.hpp"
 
@@ -160,6 +161,8 @@ TEST_F(text_files_test, that_shrink_or_vanish_fail_the_job) {
   EXPECT_THAT(message_of([&] { lines.count(); }),
               HasSubstr("'" + path +
                         "' has shrunk while the job read it: it had 14 bytes when the job was made and has 9 now"));
+  fs::resize_file(path, 3);
+  EXPECT_THAT(message_of([&] { lines.count(); }), HasSubstr("has 3 now")) << "all of the second part has gone";
   fs::remove(path);
   EXPECT_THAT(message_of([&] { lines.count(); }),
               HasSubstr("cannot open '" + path + "': No such file or directory; every executor must see"));
@@ -201,6 +204,16 @@ TEST_F(text_files_test, of_a_job_that_fails_leave_nothing) {
   fs::create_directories(out);
   EXPECT_THAT(message_of([&] { lines.save_as_text(out); }), HasSubstr("no more"));
   EXPECT_THAT(names(out), IsEmpty()) << "a directory that was there stays";
+}
+
+TEST_F(text_files_test, are_named_by_attempts_alone) {
+  write("mine", "a");
+  troupe::detail::text_directory into{(folder_ / "out").string()};
+  std::ofstream{into.staging() + "/part-00000.attempt-3-of-executor-1"} << "b";
+  for (const auto* const name : {"../../mine", "part-00000.attempt-/../../../mine", "part-00001.attempt-0", "", "."})
+    EXPECT_THAT(message_of([&] { into.publish(name); }), HasSubstr("an executor says that it has written part 0"));
+  into.publish("part-00000.attempt-3-of-executor-1");
+  EXPECT_EQ(read((folder_ / "mine").string()) + read((folder_ / "out/part-00000").string()), "ab");
 }
 
 TEST_F(text_files_test, cannot_be_written_below_a_file) {

@@ -228,6 +228,36 @@ TEST_F(kept_datasets, that_go_while_a_job_reads_them_are_made_again_for_it) {
   h.check_idle();
 }
 
+TEST_F(kept_datasets, that_go_before_their_job_leave_nothing_of_what_was_under_way) {
+  const auto e = worker();
+  const auto job = h.submit(grouped(1));
+  while (h.attempts_of(job, 1).empty()) h.succeed(h.attempts().front());
+  h.withdraw(words);
+  const auto late = h.executor(e).report({h.executor(e).success(h.attempts().front())});
+  ASSERT_THAT(h.executor(e).kept(), SizeIs(1));
+  h.cancel(job);
+  EXPECT_THAT(h.executor(e).kept(), IsEmpty());
+  h.deliver(late);
+  h.check_idle();
+}
+
+TEST_F(kept_datasets, that_are_read_for_one_another_are_used_together) {
+  const auto e = worker();
+  job_builder chain{"chain"};
+  chain.stage("make", 2).buckets(1).keeps(words);
+  chain.stage("keep", 2).after(0, dependency_kind::one_to_one).buckets(1).keeps({7, 2});
+  chain.stage("use", 2).after(1, dependency_kind::one_to_one);
+  run(chain);
+  const auto job = h.submit(chain);
+  EXPECT_THAT(submitted(job), ElementsAre("use"));
+  h.executor(e).evict(h.executor(e).kept().begin()->first, 0);
+  h.deliver(h.executor(e).report({}));
+  EXPECT_THAT(running(job, 0), IsEmpty()) << "nobody reads the first";
+  h.drain();
+  EXPECT_THAT(submitted(job), ElementsAre("use"));
+  h.check_idle();
+}
+
 TEST_F(kept_datasets, need_not_be_kept_where_there_is_no_room) {
   const auto e = worker();
   h.executor(e).keep_nothing_more();
@@ -249,6 +279,21 @@ TEST_F(kept_datasets, are_read_where_they_are) {
   EXPECT_THAT(h.attempts_of(job, 2), SizeIs(4));
   h.drain();
   h.check_idle();
+}
+
+TEST_F(kept_datasets, are_waited_for_partition_by_partition) {
+  const auto a = worker(1, "a");
+  const auto b = worker(1, "b");
+  const auto first = h.submit(grouped(4));
+  while (h.attempts_of(first, 1).empty()) h.succeed(h.attempts().front());
+  while (!h.attempts(b).empty()) h.succeed(h.attempts(b).front()); // a's first one takes as long as all of b's
+  h.drain();
+  ASSERT_THAT(h.executor(a).kept(), SizeIs(1));
+  const auto second = h.submit(grouped(4));
+  h.succeed(h.attempts(a).front());
+  EXPECT_THAT(h.attempts(a), IsEmpty()) << "the others are near b";
+  h.drain();
+  EXPECT_FALSE(h.end_of(second)->failure);
 }
 
 TEST_F(kept_datasets, are_read_elsewhere_after_a_while) {

@@ -50,8 +50,8 @@ TEST(simulation, promises_hold_for_every_seed) {
   std::cout << seeds << " seeds, " << all.events << " events; jobs: " << all.succeeded << " succeeded, " << all.failed
             << " failed, " << all.cancelled << " cancelled; " << all.excluded << " exclusions; " << all.stale
             << " messages came late or twice; " << all.recalls << " queues were taken back; " << all.consumed
-            << " partitions were handed on; " << all.restarted << " gangs ran again; " << all.given_up
-            << " executors were given up since messages got lost\n";
+            << " partitions were handed on; " << all.kept_read << " were there from former jobs; " << all.restarted
+            << " gangs ran again; " << all.given_up << " executors were given up since messages got lost\n";
   // A simulation in which nothing succeeds or nothing goes wrong proves little.
   EXPECT_GT(all.succeeded, seeds);
   EXPECT_GT(all.failed, seeds / 50);
@@ -59,6 +59,7 @@ TEST(simulation, promises_hold_for_every_seed) {
   EXPECT_GT(all.stale, seeds);
   EXPECT_GT(all.recalls, seeds / 10);
   EXPECT_GT(all.consumed, seeds);
+  EXPECT_GT(all.kept_read, seeds / 10);
   EXPECT_GT(all.excluded, seeds / 10);
   EXPECT_GT(all.restarted, seeds / 10);
   EXPECT_GT(all.given_up, seeds / 10);

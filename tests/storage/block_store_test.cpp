@@ -319,6 +319,10 @@ TEST_F(cached_blocks, go_to_a_file_where_they_may_and_are_there_still) {
   EXPECT_EQ(text_of(store.get(part(1, 0), 0)), text);
   EXPECT_EQ(text_of(store.get(part(2, 0), 0)), text);
   EXPECT_TRUE(store.take_evicted().empty());
+  ASSERT_TRUE(store.put(key(2, 0), content_of({std::string(1000, 'x')})));
+  EXPECT_EQ(files(), 3u);
+  EXPECT_EQ(text_of(store.get(part(2, 0), 0)), text) << "a file beside that of an output with the same numbers";
+  store.remove(stage_id{2});
   store.remove(part(1, 0));
   store.remove(part(2, 0));
   EXPECT_EQ(files(), 0u);

@@ -41,6 +41,7 @@ struct simulation_report {
   std::uint64_t stale = 0;     ///< messages that came late or twice
   std::uint64_t recalls = 0;   ///< queues that were taken back
   std::uint64_t consumed = 0;  ///< outputs that were read task by task, and dropped
+  std::uint64_t kept_read = 0; ///< partitions that former jobs had left
   std::uint32_t given_up = 0;  ///< executors of which messages got lost
 
   /// Adds the counts of another one.

@@ -109,6 +109,10 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
           return fault("inputs that do not fit their batch");
         if (input.endpoint_of_task[i] == partition_inputs::nowhere) continue;
         if (input.endpoint_of_task[i] >= input.endpoints.size()) return fault("inputs of nobody");
+        if (input.attempt_of_task[i] == partition_inputs::kept) {
+          if (!input.cache) return fault("a kept partition of no dataset");
+          caches_[input.stage] = input.cache;
+        }
         inputs.push_back(
             {input.stage, a.partition, input.attempt_of_task[i], input.endpoints[input.endpoint_of_task[i]].executor});
       }

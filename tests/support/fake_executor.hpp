@@ -77,6 +77,8 @@ public:
   const stage_install* installed(stage_id stage) const;
   /// What an attempt that it has is to read one to one.
   const std::vector<fake_input>& inputs_of(const fake_attempt& a) const;
+  /// As what partitions of the stage are kept that attempts read which it was given. @pre there are some
+  cache_id cache_of(stage_id stage) const { return caches_.at(stage); }
   /// Executors that it was told to wait for no longer.
   const std::vector<executor_id>& told_gone() const noexcept { return told_gone_; }
   /// What it was asked to keep for others.
@@ -124,6 +126,7 @@ private:
   std::vector<block_takeover> takeovers_;
   std::vector<broadcast_id> withdrawn_;
   std::set<std::pair<cache_id, partition_index>> kept_;
+  std::map<stage_id, cache_id> caches_;
   bool keeps_ = true;
   std::vector<evicted_partition> evicted_;
   std::vector<refusal> refusals_;

@@ -1,6 +1,8 @@
 #include <troupe/tests/support/random_cluster.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <ranges>
 #include <string>
 
 namespace troupe::testing {
@@ -104,6 +106,15 @@ job_builder random_job(dice& d, profile_matching matching) {
     job.stage("s" + std::to_string(s), tasks[s]).buckets(buckets[s]);
     job.with(static_cast<std::uint32_t>(d.once_in(2) ? 0 : d.between(0, profiles)));
     if (d.once_in(6)) job.indeterminate();
+    // Stages of as many tasks keep the same. What is kept is read task by task.
+    const auto reads_otherwise = [&](std::uint32_t child) {
+      return std::ranges::any_of(edges[child], [&](const stage_dependency& edge) {
+        return edge.stage == s && edge.kind == dependency_kind::shuffle;
+      });
+    };
+    const auto later = std::views::iota(s + 1, stages);
+    if (buckets[s] == 1 && std::ranges::none_of(later, reads_otherwise) && d.once_in(2))
+      job.keeps({program_of_jobs, tasks[s]});
     if (tasks[s] <= 4 && d.once_in(2)) job.barrier(d.once_in(4) ? duration{3s} : never);
     if (d.once_in(4)) job.prefers({d.once_in(2) ? "host0" : "host1/" + std::to_string(d.between(1, 9))});
     for (const auto& edge : edges[s]) job.after(edge.stage, edge.kind);

@@ -16,6 +16,8 @@ dag_scheduler::options random_options(dice& d, profile_matching matching);
 /// One to three hosts, the first with a GPU.
 std::vector<carving_host> random_hosts(dice& d);
 allocation_policy::options random_policy(dice& d);
+/// Names the datasets that jobs keep: all are of one program.
+inline constexpr std::uint64_t program_of_jobs = 7;
 /// One to four stages under up to four profiles.
 job_builder random_job(dice& d, profile_matching matching);
 

@@ -151,6 +151,14 @@ std::optional<task_failure> simulator::missing_input(const fake_executor& reader
     auto& source = *members_.at(on);
     const auto block = std::tuple{stage, p, attempt};
     const bool rotten = strikes(300);
+    if (attempt == partition_inputs::kept) {
+      const auto cache = reader.cache_of(stage);
+      if (rotten && source.self.kept().contains({cache, p})) source.self.evict(cache, p);
+      if (source.alive && source.self.kept().contains({cache, p})) {
+        ++report_.kept_read;
+        return std::nullopt;
+      }
+    }
     if (rotten) source.blocks.erase(block);
     if (source.alive && source.blocks.contains(block)) return std::nullopt;
     task_failure why;

@@ -22,6 +22,7 @@ simulation_report& simulation_report::operator+=(const simulation_report& other)
   stale += other.stale;
   recalls += other.recalls;
   consumed += other.consumed;
+  kept_read += other.kept_read;
   given_up += other.given_up;
   return *this;
 }

@@ -106,9 +106,13 @@ private:
   void let_go(executor_id e, const executor_orders& orders);
   fake_end outcome_of(member& m, const fake_attempt& a);
   std::optional<task_failure> missing_input(const fake_executor& reader, const fake_attempt& a);
+  /// Kept datasets that somebody needs no longer, or has no room for.
+  void drop_some();
+  void withdraw(broadcast_id dataset);
   void tick();
   void check_end(const job_end& end);
   void check_rest();
+  void empty_queue();
 
   dice dice_;
   const simulation_options& options_;
@@ -135,8 +139,11 @@ private:
   std::map<stage_id, std::int64_t> accepted_;
   std::set<stage_id> gangs_;
   std::set<stage_id> meeting_; ///< gangs whose tasks wait for each other
+  std::set<stage_id> spared_;  ///< stages of which former jobs may have left what they make, and those above them
   std::set<job_id> running_;
   std::uint32_t to_submit_ = 0;
+  std::shared_ptr<const job_spec> last_job_;
+  std::vector<broadcast_id> datasets_; ///< that jobs keep, one entry each time
   std::vector<std::string> history_;
   simulation_report report_;
 };

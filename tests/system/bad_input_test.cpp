@@ -147,6 +147,14 @@ TEST(bad_input, a_full_disk_fails_the_job_with_the_reason) {
   EXPECT_THAT(message_of([&] { lines.save_as_text(directory.path() + "/out"); }),
               AllOf(HasSubstr("No space left on device"), HasSubstr(directory.path() + "/out")));
   EXPECT_FALSE(fs::exists(directory.path() + "/out"));
+  // What an attempt that fails has written makes way for the next one: there is room for one of them.
+  const auto twice =
+      session.range(0, 101, 1).map(with(directory.path() + "/was-here"), [](const std::string& mark, std::int64_t n) {
+        if (n == 100 && fs::create_directory(mark)) throw std::runtime_error("not yet");
+        return std::string(100'000, 'x');
+      });
+  twice.save_as_text(directory.path() + "/out");
+  EXPECT_EQ(fs::file_size(directory.path() + "/out/part-00000"), 101u * 100'001);
   cluster.check_clean();
 }
 

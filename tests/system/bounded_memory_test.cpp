@@ -37,9 +37,8 @@ std::uint64_t own_memory(pid_t pid) {
 }
 
 /// Pairs of which each partition has all keys once, and so many bytes in all partitions together.
-dataset<std::pair<std::int64_t, std::string>> pairs(session& in, std::int64_t bytes) {
+dataset<std::pair<std::int64_t, std::string>> pairs(session& in, std::int64_t bytes, std::uint32_t partitions = 4) {
   static constexpr std::int64_t size = 10'000;
-  static constexpr std::int64_t partitions = 4;
   const auto keys = bytes / size / partitions;
   return in.range(0, keys * partitions, partitions).map(with(keys), [](std::int64_t count, std::int64_t n) {
     return std::pair{n % count, std::string(size, static_cast<char>(n))};
@@ -56,6 +55,8 @@ TEST(executors_of_little_memory, stay_within_a_cgroup_of_just_that) {
   test_cluster cluster{{.master = "local-cluster[2,1,128m]", .conf = {"troupe.executor.memory=128m"}}};
   auto session = cluster.make_session();
   EXPECT_EQ(pairs(session, 1'000'000'000).group_by_key(4).count(), 25'000u);
+  // Of outputs that are kept in memory as long as there is room, too.
+  EXPECT_EQ(pairs(session, 600'000'000, 300).group_by_key(4).count(), 200u);
   const auto base = find_cgroups({cgroup_controller::memory}).base.child("troupe-" + cluster.app().session_id());
   for (const auto* name : {"executor-1", "executor-2"}) {
     const auto group = base.child(name);
