@@ -33,7 +33,7 @@ submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_clie
     const auto& c = state_of(self).config;
     if (c.driver && c.driver.address() == who && c.on_driver_gone) c.on_driver_gone();
   };
-  harden(self, std::move(hooks));
+  harden(self, hooks);
   if (state.config.driver) {
     state.admitted->admit(state.config.driver.node());
     watch(self, state.config.driver);

@@ -226,7 +226,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
   state.admitted = std::make_unique<gate>(self->node());
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).submitter_gone(self, who); };
-  harden(self, std::move(hooks));
+  harden(self, hooks);
   tell_after(self, dag_scheduler_actor{self}, state.config.tick_interval, tick{});
   return {
       [self](const boxed<executor_info>& info, const executor_actor& executor) {

@@ -34,7 +34,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   state.history = std::make_unique<events::event_stream>(state.config.max_event_lag);
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).peer_gone(self, who); };
-  harden(self, std::move(hooks));
+  harden(self, hooks);
   dag_scheduler_config scheduler;
   scheduler.core = state.config.scheduler;
   scheduler.driver = driver_actor{self};

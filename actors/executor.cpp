@@ -313,7 +313,7 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
     state_of(self).leave(self, {});
     return false; // it quits when it is over
   };
-  harden(self, std::move(hooks));
+  harden(self, hooks);
   watch(self, state.config.driver);
   state.join(self);
   tell_after(self, me, state.config.tick_interval, tick{});

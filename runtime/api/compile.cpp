@@ -85,7 +85,7 @@ public:
     return static_cast<std::uint32_t>(job_.stages.size() - 1);
   }
 
-  job_spec take() { return std::move(job_); }
+  compiled_job take() { return {std::move(job_), std::move(held_)}; }
 
 private:
   using node_chain = std::vector<const dataset_node*>;
@@ -141,7 +141,10 @@ private:
       for (const auto* node : part) {
         if (pieces.back().keeps) pieces.push_back({{}, &part, {}});
         pieces.back().nodes.push_back(node);
-        if (node->kept) pieces.back().keeps = node->kept->what();
+        if (auto use = node->kept ? node->kept->begin_use() : std::nullopt) {
+          pieces.back().keeps = use->what;
+          held_.push_back(std::move(use->held));
+        }
       }
     }
     // An action on what is kept reads it in a stage of its own.
@@ -200,16 +203,17 @@ private:
   job_spec job_;
   std::map<const shuffle_edge*, std::uint32_t> stage_of_shuffle_;
   std::map<broadcast_id, std::uint32_t> stage_of_kept_;
+  std::vector<std::shared_ptr<const void>> held_;
 };
 
 } // namespace
 
-result<job_spec> compile(const dataset_node& last, const operation& end, const std::string& action,
-                         const compile_options& options) {
+result<compiled_job> compile(const dataset_node& last, const operation& end, const std::string& action,
+                             const compile_options& options) {
   compilation work{options};
   if (const auto stage = work.add_stage(last, end, action, 0); !stage) return stage.error();
   auto job = work.take();
-  job.name = job.stages.back().name;
+  job.spec.name = job.spec.stages.back().name;
   return job;
 }
 

@@ -4,7 +4,9 @@
 /// Pure.
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <troupe/runtime/api/graph.hpp>
 #include <troupe/runtime/dag/job_spec.hpp>
@@ -26,11 +28,17 @@ struct compile_options {
 
 namespace detail {
 
+/// A job, and what it needs.
+struct compiled_job {
+  job_spec spec;
+  std::vector<std::shared_ptr<const void>> held; ///< until it has ended
+};
+
 /// The job that computes `last` and ends every partition with `end`. Parents stand before children; a shuffle that
 /// several datasets read is written once. Where several profiles meet in a stage that is not cut it names them all:
 /// what becomes of them is decided by the session's rules, where the job is submitted.
-result<job_spec> compile(const dataset_node& last, const operation& end, const std::string& action,
-                         const compile_options& options);
+result<compiled_job> compile(const dataset_node& last, const operation& end, const std::string& action,
+                             const compile_options& options);
 
 } // namespace detail
 

@@ -227,7 +227,8 @@ public:
   }
   /// The same in memory, where there is room.
   dataset cache() const { return persist(storage_level::memory); }
-  /// Executors drop what they keep of it, and keep no more. No effect on a dataset that is not kept.
+  /// Executors drop what they keep of it when the jobs that read it have ended, and later jobs keep none of it. No
+  /// effect on a dataset that is not kept.
   void unpersist() const {
     if (node_->kept) node_->kept->withdraw();
   }
@@ -405,7 +406,7 @@ private:
           [&](std::string_view bytes) {
             samples.push_back(decode_value<std::pair<std::uint64_t, std::vector<std::string>>>(bytes));
           });
-      bounds = detail::range_bounds<detail::directed_order<typename Form::key, Down>>(std::move(samples), wanted);
+      bounds = detail::range_bounds<detail::directed_order<typename Form::key, Down>>(samples, wanted);
     }
     const auto count = static_cast<std::uint32_t>(bounds.size() + 1);
     auto encoded = detail::encode_captures(with(std::move(bounds)), core_->publisher());

@@ -39,16 +39,22 @@ public:
   /// @param published is what withdraws it
   kept_records(kept_dataset what, hand_over records, std::shared_ptr<const void> published)
     : what_(what), records_(std::move(records)), published_(std::move(published)) {}
-  /// Nothing is kept any more, and nothing will be.
+  /// Nothing is kept any more when the jobs that use it have ended, and nothing will be.
   void withdraw() {
     std::shared_ptr<const void> last; // without the lock: it tells the driver
     const std::lock_guard lock{mutex_};
     last = std::move(published_);
   }
+  /// What a job is to keep, and what has it kept as long as the job holds it: a job that names what was withdrawn
+  /// before it came would keep it for nobody.
+  struct use {
+    kept_dataset what;
+    std::shared_ptr<const void> held;
+  };
   /// Nothing once it was withdrawn.
-  std::optional<kept_dataset> what() const {
+  std::optional<use> begin_use() const {
     const std::lock_guard lock{mutex_};
-    return published_ ? std::optional{what_} : std::nullopt;
+    return published_ ? std::optional{use{what_, published_}} : std::nullopt;
   }
   const hand_over& records() const noexcept { return records_; }
 

@@ -1,12 +1,15 @@
 #include <troupe/runtime/api/input_files.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include <dirent.h>
 #include <glob.h>
 #include <sys/stat.h>
 
@@ -23,23 +26,61 @@ struct found_file {
   bool link = false;
 };
 
+/// What a pattern could not look at: `glob` itself takes that for what is not there, and results would lack it.
+thread_local std::string out_of_reach;
+
+int note_out_of_reach(const char* path, int why) {
+  if (why != ENOENT && why != ENOTDIR && out_of_reach.empty())
+    out_of_reach = std::string{"'"} + path + "': " + std::strerror(why);
+  return out_of_reach.empty() ? 0 : 1;
+}
+
+template <int (*Look)(const char*, struct stat*)>
+int look(const char* path, struct stat* at) {
+  const int status = Look(path, at);
+  if (status != 0) note_out_of_reach(path, errno);
+  return status;
+}
+
+/// The paths that match, in any order. Error io where one of the folders cannot be read.
+result<void> match(const std::string& pattern, std::vector<std::string>& paths) {
+  glob_t matches{};
+  matches.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  matches.gl_readdir = [](void* folder) { return ::readdir(static_cast<DIR*>(folder)); };
+  matches.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
+  matches.gl_stat = look<::stat>;
+  matches.gl_lstat = look<::lstat>;
+  out_of_reach.clear();
+  const int status = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, note_out_of_reach, &matches);
+  if (status == 0) paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  ::globfree(&matches);
+  if (!out_of_reach.empty())
+    return make_error(ec::io, "cannot read all that '" + pattern + "' may match: " + out_of_reach);
+  if (status != 0 && status != GLOB_NOMATCH) return make_error(ec::io, "cannot read the folders of '" + pattern + "'");
+  return {};
+}
+
 /// Files under their identity, so that a link to one that is known adds nothing.
 class file_collection {
 public:
   result<void> add_pattern(const std::string& pattern) {
-    const auto absolute = std::filesystem::absolute(pattern).lexically_normal().string();
+    if (pattern.empty()) return make_error(ec::invalid_argument, "an input file has no name");
     const bool wildcard = pattern.find_first_of("*?[") != std::string::npos;
-    if (!wildcard) return add_named(absolute);
+    if (!wildcard) {
+      const auto path = absolute(pattern);
+      return path ? add_named(*path) : path.error();
+    }
 
-    glob_t matches{};
-    const int status = glob(absolute.c_str(), GLOB_NOSORT, nullptr, &matches);
     std::vector<std::string> paths;
-    if (status == 0) paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-    globfree(&matches);
-    if (status != 0 && status != GLOB_NOMATCH)
-      return make_error(ec::io, "cannot read the folders of '" + pattern + "'");
+    if (const auto read = match(pattern, paths); !read) return read.error();
     bool any = false;
-    for (const auto& path : paths) any = add_if_regular(path) || any;
+    for (const auto& found : paths) {
+      const auto path = absolute(found);
+      if (!path) return path.error();
+      const auto added = add_if_regular(*path);
+      if (!added) return added.error();
+      any = *added || any;
+    }
     if (!any) return make_error(ec::not_found, "no file matches '" + pattern + "'");
     return {};
   }
@@ -53,17 +94,36 @@ public:
   }
 
 private:
-  result<void> add_named(const std::string& path) {
-    if (add_if_regular(path)) return {};
-    if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
-      return make_error(ec::invalid_argument, "'" + path + "' is a directory; write '" + path + "/*' for its files");
-    return make_error(ec::not_found, "there is no file '" + path + "'");
+  /// As it is: what '..' behind a link means is for the system to say.
+  static result<std::string> absolute(const std::string& path) {
+    std::error_code code;
+    auto whole = std::filesystem::absolute(path, code).string();
+    if (code) return make_error(ec::io, "cannot find '" + path + "': " + code.message());
+    return whole;
   }
 
-  bool add_if_regular(const std::string& path) {
+  result<void> add_named(const std::string& path) {
+    const auto added = add_if_regular(path);
+    if (!added) return added.error();
+    if (*added) return {};
+    if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+      return make_error(ec::invalid_argument, "'" + path + "' is a directory; write '" + path + "/*' for its files");
+    return make_error(ec::invalid_argument, "'" + path + "' is no regular file");
+  }
+
+  /// @returns whether it is a file
+  result<bool> add_if_regular(const std::string& path) {
     struct stat target {};
     struct stat itself {};
-    if (stat(path.c_str(), &target) != 0 || !S_ISREG(target.st_mode) || lstat(path.c_str(), &itself) != 0) return false;
+    if (lstat(path.c_str(), &itself) != 0 || stat(path.c_str(), &target) != 0) {
+      const int why = errno;
+      if (why == ENOENT && lstat(path.c_str(), &itself) != 0)
+        return make_error(ec::not_found, "there is no file '" + path + "'");
+      return make_error(why == ENOENT ? ec::not_found : ec::io,
+                        "cannot look at '" + path +
+                            "': " + (why == ENOENT ? "it is a link to what is not there" : std::strerror(why)));
+    }
+    if (!S_ISREG(target.st_mode)) return false;
     found_file found{{path, static_cast<std::uint64_t>(target.st_size)}, S_ISLNK(itself.st_mode)};
     const auto [known, added] = files_.try_emplace(file_identity{target.st_dev, target.st_ino}, found);
     const auto order = [](const found_file& f) { return std::pair{f.link, std::string_view{f.file.path}}; };

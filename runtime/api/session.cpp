@@ -63,7 +63,7 @@ void session_core::run(job_spec job, const visitor& each) {
 void session_core::run(const dataset_node& last, const operation& end, const std::string& action, const visitor& each) {
   auto job = compile(last, end, action, options_.jobs);
   if (!job) throw job_error(job.error());
-  run(*std::move(job), each);
+  run(std::move(job->spec), each);
 }
 
 void session_core::visit(const job_end& end, const visitor& each) {

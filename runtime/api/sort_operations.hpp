@@ -110,7 +110,7 @@ bool comes_before(std::string_view a, std::string_view b) {
 /// The keys at which ranges of about equally many records begin, all but the first: at most `parts` - 1, rising.
 /// @param samples of each partition: how many records it has, and some of their keys
 template <class Order>
-std::vector<std::string> range_bounds(std::vector<std::pair<std::uint64_t, std::vector<std::string>>> samples,
+std::vector<std::string> range_bounds(const std::vector<std::pair<std::uint64_t, std::vector<std::string>>>& samples,
                                       std::uint32_t parts) {
   struct weighted {
     std::string key;
@@ -118,9 +118,9 @@ std::vector<std::string> range_bounds(std::vector<std::pair<std::uint64_t, std::
   };
   std::vector<weighted> all;
   double total = 0;
-  for (auto& [count, keys] : samples)
-    for (auto& key : keys) {
-      all.push_back({std::move(key), static_cast<double>(count) / static_cast<double>(keys.size())});
+  for (const auto& [count, keys] : samples)
+    for (const auto& key : keys) {
+      all.push_back({key, static_cast<double>(count) / static_cast<double>(keys.size())});
       total += all.back().weight;
     }
   std::stable_sort(all.begin(), all.end(),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <troupe/runtime/api/job_error.hpp>
@@ -98,24 +99,45 @@ private:
 
 } // namespace
 
-text_directory::text_directory(const std::string& path)
-  : path_(fs::absolute(path).lexically_normal()), staging_(path_ + "/" + place_apart) {
+text_directory::text_directory(const std::string& path) {
+  if (path.empty()) throw job_error(make_error(ec::invalid_argument, "the output directory has no name"));
   std::error_code code;
+  path_ = fs::absolute(path, code); // as it is: what '..' behind a link means is for the system to say
+  if (code) cannot("find", path, code);
+  apart_ = path_ + "/" + place_apart;
+  staging_ = apart_ + "/XXXXXX";
   made_ = fs::create_directories(path_, code);
   if (code) cannot("make the directory", path_, code);
-  if (!made_ && !fs::is_empty(path_, code))
+  const bool is_empty = made_ || fs::is_empty(path_, code);
+  if (code) cannot("read the directory", path_, code);
+  // Whoever makes the place apart has the directory to himself.
+  if (!is_empty || (!fs::create_directory(apart_, code) && !code))
     throw job_error(make_error(ec::invalid_argument,
                                "the output directory '" + path_ + "' is not empty: remove it, or name another one"));
-  fs::create_directory(staging_, code);
-  if (code) cannot("make the directory", staging_, code);
+  if (!code && !::mkdtemp(staging_.data())) code = {errno, std::generic_category()};
+  if (!code)
+    fs::permissions(staging_, fs::status(apart_, code).permissions(), code); // executors may be somebody else's
+  if (!code) return;
+  roll_back();
+  cannot("make a directory in", path_, code);
 }
 
 text_directory::~text_directory() {
-  if (committed_) return;
+  if (!committed_) roll_back();
+}
+
+void text_directory::roll_back() noexcept {
   std::error_code ignored;
-  fs::remove_all(staging_, ignored);
+  remove_apart();
   for (std::uint32_t p = 0; p < published_; ++p) fs::remove(path_ + "/" + part_name(p), ignored);
   if (made_) fs::remove(path_, ignored);
+}
+
+/// Tasks that have not noticed yet that they are to end make no more files in what has gone.
+void text_directory::remove_apart() noexcept {
+  std::error_code ignored;
+  fs::rename(staging_, apart_ + "/over", ignored);
+  fs::remove_all(apart_, ignored);
 }
 
 void text_directory::publish(std::string_view name) {
@@ -126,13 +148,16 @@ void text_directory::publish(std::string_view name) {
                                                   quote(name)));
   std::error_code code;
   fs::rename(staging_ + "/" + std::string{name}, path_ + "/" + part_name(published_), code);
+  if (code == std::errc::no_such_file_or_directory)
+    throw job_error(make_error(ec::io, "an executor has written '" + staging_ + "/" + std::string{name} +
+                                           "', which is not to be seen here: this program and all executors must see "
+                                           "the output directory under the same path"));
   if (code) cannot("publish", staging_ + "/" + std::string{name}, code);
   ++published_;
 }
 
 void text_directory::commit() {
-  std::error_code code;
-  fs::remove_all(staging_, code);
+  remove_apart();
   const auto mark = path_ + "/_SUCCESS";
   if (!descriptor{::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)})
     cannot("write", mark, {errno, std::generic_category()});

@@ -28,9 +28,13 @@ public:
   void commit();
 
 private:
+  void roll_back() noexcept;
+  void remove_apart() noexcept;
+
   std::string path_;
-  std::string staging_;
-  bool made_ = false; ///< the directory was not there before
+  std::string apart_;   ///< in it, and there as long as somebody writes
+  std::string staging_; ///< in that, under a name that no other job has
+  bool made_ = false;   ///< the directory was not there before
   std::uint32_t published_ = 0;
   bool committed_ = false;
 };

@@ -68,6 +68,7 @@ public:
     std::uint64_t line_begin = range_.begin;
     std::string started; // what the chunks before had of the line
     while (line_begin < range_.end) {
+      if (skipping && at >= range_.end) return; // no line begins here: a longer one is read by where it does
       stop_if_cancelled(context_);
       const auto n = file_.read_at(at, buffer_.data(), buffer_.size());
       if (n == 0) {
@@ -83,6 +84,7 @@ public:
           if (!skipping) started.append(chunk + done, n - done);
           break;
         }
+        stop_if_cancelled(context_); // what becomes of a line may take long
         const auto length = static_cast<std::size_t>(end - chunk) - done;
         if (!std::exchange(skipping, false)) {
           if (started.empty()) {

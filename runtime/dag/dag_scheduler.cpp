@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-dag_scheduler::dag_scheduler(options opts)
+dag_scheduler::dag_scheduler(const options& opts)
   : options_(opts), pool_(opts.matching, opts.placement), sharing_(opts.sharing), exclusions_(opts.exclusion) {}
 
 job_run* dag_scheduler::find_job(job_id id) {
@@ -177,16 +177,10 @@ void dag_scheduler::drain(executor_index e) {
 /// Brings every stage of the job to the state that its inputs and its own tasks imply: needed stages whose inputs exist
 /// run, others wait. Called whenever a stage completed or lost something.
 void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
+  if (job.state == job_state::accepted) return; // what was kept for it may go before it begins
   for (auto& stage : job.stages)
     if (broken_.contains(stage.id) && !restart_gang(job, stage, now, out)) return;
-  // A stage has to run when it lacks something and somebody below still needs it.
-  std::vector<bool> must_run(job.stages.size());
-  for (auto i = job.stages.size(); i-- > 0;) {
-    auto& stage = job.stages[i];
-    if (stage.tasks.complete()) continue;
-    must_run[i] = stage.children.empty() || std::any_of(stage.children.begin(), stage.children.end(),
-                                                        [&](std::uint32_t c) { return must_run[c]; });
-  }
+  const auto must_run = stages_to_run(job);
   for (std::size_t i = 0; i < job.stages.size(); ++i) {
     auto& stage = job.stages[i];
     if (!must_run[i]) {
@@ -216,6 +210,18 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
   const bool all_complete = std::all_of(job.stages.begin(), job.stages.end(),
                                         [](const stage_run& s) { return s.state == stage_state::complete; });
   if (all_complete) end(job, job_state::succeeded, {}, now, out);
+}
+
+/// By index: a stage has to run when it lacks something and somebody below still needs it.
+std::vector<bool> dag_scheduler::stages_to_run(const job_run& job) {
+  std::vector<bool> must_run(job.stages.size());
+  for (auto i = job.stages.size(); i-- > 0;) {
+    const auto& stage = job.stages[i];
+    if (stage.tasks.complete()) continue;
+    must_run[i] = stage.children.empty() || std::any_of(stage.children.begin(), stage.children.end(),
+                                                        [&](std::uint32_t c) { return must_run[c]; });
+  }
+  return must_run;
 }
 
 void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effects::list& out) {

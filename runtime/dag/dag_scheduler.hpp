@@ -80,7 +80,7 @@ public:
     /// A stage fails that no executor may run for so long because of exclusions; `never` is possible.
     duration unschedulable_timeout = std::chrono::seconds{120};
   };
-  explicit dag_scheduler(options opts);
+  explicit dag_scheduler(const options& opts);
 
   /// Takes a job that has passed `validate`; `profiles` has one entry per profile of the job. The returned id names it
   /// from now on. Its first task waits until it is known whether every executor that it needs can be had.
@@ -184,6 +184,7 @@ private:
   void drain(executor_index e);
   void admit(time_point now, effects::list& out);
   void settle(job_run& job, time_point now, effects::list& out);
+  static std::vector<bool> stages_to_run(const job_run& job);
   void start(job_run& job, stage_run& stage, time_point now, effects::list& out);
   void complete(job_run& job, stage_run& stage, time_point now, effects::list& out);
   std::optional<profile_id> profile_of(const executor_info& info) const;

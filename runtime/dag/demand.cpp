@@ -8,9 +8,10 @@ namespace troupe {
 
 /// Asks when a job is submitted, so that a stage that can never run fails the job before its first task.
 void dag_scheduler::ask_feasibility(job_run& job, time_point now) {
+  const auto must_run = stages_to_run(job);
   for (const auto& stage : job.stages)
     for (const auto d : stage.demands()) {
-      if (has_enough(stage, d)) continue;
+      if (!must_run[stage.index] || has_enough(stage, d)) continue;
       const auto shape = pool_.demand_of(d).shape;
       const auto answer = answers_.find(shape);
       if (answer == answers_.end()) job.unanswered.insert(shape);
@@ -94,8 +95,9 @@ std::string dag_scheduler::cures(const task_lane& lane) const {
 /// Why the job can never end: tasks are left, or will be, that no executor satisfies and for which none can ever be
 /// had.
 std::optional<error> dag_scheduler::hopeless(const job_run& job) const {
+  const auto must_run = stages_to_run(job);
   for (const auto& stage : job.stages) {
-    if (stage.state == stage_state::complete) continue;
+    if (!must_run[stage.index]) continue;
     for (const auto& [number, lane] : stage.lanes) {
       // What runs, runs; and nobody needs a copy.
       if ((number != 0 || stage.state == stage_state::running) && stage.tasks.pending(number) == 0) continue;

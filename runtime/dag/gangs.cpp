@@ -160,9 +160,11 @@ bool dag_scheduler::place_gang(task_lane& lane, demand_index d, time_point now, 
 /// wait for executors as other stages do. @returns whether the job may start
 bool dag_scheduler::passes_slot_check(job_run& job, time_point now, effects::list& out) {
   if (options_.matching == profile_matching::compatible) return true;
+  const auto must_run = stages_to_run(job);
   const auto lacking = std::find_if(job.stages.begin(), job.stages.end(), [&](const stage_run& s) {
-    return s.spec->barrier && std::none_of(s.demands().begin(), s.demands().end(),
-                                           [&](demand_index d) { return most_slots(d) >= s.tasks.size(); });
+    return s.spec->barrier && must_run[s.index] &&
+           std::none_of(s.demands().begin(), s.demands().end(),
+                        [&](demand_index d) { return most_slots(d) >= s.tasks.size(); });
   });
   if (lacking == job.stages.end()) return true;
   if (job.failed_slot_checks > 0 && now < job.next_slot_check) return false;

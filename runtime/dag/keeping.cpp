@@ -9,30 +9,30 @@ namespace troupe {
 /// Tasks of a new job whose output is kept from a former one are done, and so are those that nobody would read but
 /// them.
 void dag_scheduler::use_kept(job_run& job, time_point now) {
+  std::vector<std::vector<partition_index>> there(job.stages.size());
   for (auto& stage : job.stages) {
     if (!stage.spec->keeps) continue;
     stage.keeps = kept_.open(stage.spec->keeps->id);
     stage.from_cache.resize(stage.tasks.size());
+    stage.stays.resize(stage.tasks.size());
     keepers_[stage.keeps].insert(stage.id);
-    for (const auto& [partition, on] : kept_.partitions(stage.keeps)) {
-      if (partition >= stage.tasks.size() || !is_kept_by_active(on)) continue;
-      stage.tasks.adopt(partition, no_executor);
-      take_kept(job, stage, partition);
-      feed(job, stage, partition, now);
-    }
+    for (const auto& [partition, on] : kept_.partitions(stage.keeps))
+      if (partition < stage.tasks.size() && is_kept_by_active(on)) there[stage.index].push_back(partition);
+    stage.tasks.adopt(there[stage.index], no_executor);
+    for (const auto partition : there[stage.index]) take_kept(job, stage, partition);
   }
   for (auto i = job.stages.size(); i-- > 0;) {
     auto& stage = job.stages[i];
-    if (stage.feeds.empty()) continue;
-    for (partition_index p = 0; p < stage.tasks.size(); ++p) {
-      if (!was_read(job, stage, p)) continue;
-      if (stage.tasks.status_of(p) == task_set::status::done) drop_consumed(job, stage, p, now);
-      if (stage.tasks.status_of(p) == task_set::status::done || stage.feeds.size() < stage.children.size()) continue;
-      stage.tasks.adopt(p, no_executor);
-      stage.consumed[p] = true;
-      ++stage.consumed_count;
-    }
+    if (stage.feeds.empty() || stage.feeds.size() < stage.children.size()) continue;
+    std::vector<partition_index> read;
+    for (partition_index p = 0; p < stage.tasks.size(); ++p)
+      if (stage.tasks.status_of(p) != task_set::status::done && was_read(job, stage, p)) read.push_back(p);
+    stage.tasks.adopt(read, no_executor);
+    for (const auto p : read) stage.consumed[p] = true;
+    stage.consumed_count += static_cast<std::uint32_t>(read.size());
   }
+  for (auto& stage : job.stages)
+    for (const auto partition : there[stage.index]) feed(job, stage, partition, now);
 }
 
 /// Whether somebody keeps what the task has made, or would make.
@@ -51,7 +51,7 @@ void dag_scheduler::take_kept(job_run& job, stage_run& stage, partition_index pa
   const auto on = *kept_.find(stage.keeps, partition);
   const auto e = pool_.find(on);
   stage.tasks.output_moved(partition, e);
-  stage.from_cache[partition] = true;
+  stage.from_cache[partition] = stage.stays[partition] = true;
   pool_[e].kept[stage.id].push_back(partition);
   job.touched.add(on);
 }

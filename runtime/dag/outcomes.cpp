@@ -185,6 +185,10 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   }
   stage.placed(p, lease, executor.info);
   if (stage.hands_on) stage.handed.erase(p); // of an earlier attempt
+  if (stage.keeps) {
+    stage.from_cache[p] = false; // of what was there before it was lost
+    stage.stays[p] = entry->kind == result_kind::kept_output;
+  }
   if (entry->is_map_output()) {
     executor.kept[stage.id].push_back(p);
     stage.bucket_sizes_of_map[p] = entry->buckets;

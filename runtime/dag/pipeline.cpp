@@ -53,7 +53,7 @@ void dag_scheduler::connect(job_run& job) {
 
 /// Bytes of what the task made.
 std::uint64_t dag_scheduler::output_size(const stage_run& stage, partition_index partition) {
-  if (stage.keeps) return 0; // it stays in any case
+  if (stage.keeps && stage.stays[partition]) return 0; // in any case
   if (!stage.spec->is_shuffle_map()) {
     const auto files = stage.handed.find(partition);
     return files == stage.handed.end() ? 0 : files->second;

@@ -132,6 +132,7 @@ public:
   std::map<partition_index, std::uint32_t> missed;
   cache_id keeps;                              ///< what it makes is kept as this; 0: it goes with the job
   std::vector<bool> from_cache;                ///< of one that keeps: outputs that are read as kept ones
+  std::vector<bool> stays;                     ///< the same: outputs that are kept beyond the job
   bool reads_kept = false;                     ///< its tasks would rather run where what they read is kept
   bool keeps_values = false;                   ///< its results go to the submitter
   std::shared_ptr<const packed_column> gang;   ///< addresses of its tasks, see `stage_install`; null before they start

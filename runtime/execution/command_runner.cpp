@@ -194,6 +194,7 @@ attempt_end hand_on(const command_task& task, const std::vector<std::string>& ou
                     const stop_event& stop) {
   if (!may_differ_between_hosts(task.program.output_directory)) return {};
   std::vector<std::string> paths;
+  paths.reserve(outputs.size());
   for (const auto& output : outputs) paths.push_back(task.program.output_directory + "/" + output);
   bucket_writer::options how;
   how.memory = task.memory;

@@ -12,7 +12,10 @@ task_set::task_set(std::uint32_t tasks) : records_(tasks) {}
 
 void task_set::queue::erase(partition_index partition) {
   const auto found = std::find(begin(), end(), partition);
-  if (found != end()) all_.erase(found);
+  if (found == begin() && found != end())
+    ++head_;
+  else if (found != end())
+    all_.erase(found);
 }
 
 std::vector<partition_index> task_set::queue::pop(std::uint32_t n) {
@@ -212,16 +215,18 @@ void task_set::gate() {
   located_waiting_ = waiting_again_ = 0;
 }
 
-void task_set::adopt(partition_index partition, executor_index executor) {
-  auto& r = records_[partition];
-  if (next_fresh_ == 0) { // those that are left wait one by one
-    next_fresh_ = size();
-    for (partition_index p = 0; p < size(); ++p) wait_again(p);
+void task_set::adopt(std::span<const partition_index> partitions, executor_index executor) {
+  for (const auto partition : partitions) {
+    auto& r = records_[partition];
+    if (next_fresh_ > 0 && r.admitted) wait_no_more(partition);
+    transition("task", r.state, status::pending, status::done);
+    r.executor = executor;
   }
-  if (r.admitted) wait_no_more(partition);
-  transition("task", r.state, status::pending, status::done);
-  r.executor = executor;
-  ++done_;
+  done_ += static_cast<std::uint32_t>(partitions.size());
+  if (next_fresh_ > 0 || partitions.empty()) return;
+  next_fresh_ = size(); // those that are left wait one by one
+  for (partition_index p = 0; p < size(); ++p)
+    if (records_[p].state == status::pending) wait_again(p);
 }
 
 void task_set::admit(partition_index partition) {

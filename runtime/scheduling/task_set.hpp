@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,9 @@ public:
   /// None of lane 0 where tasks have locations.
   std::uint32_t take(lane_number lane, std::uint32_t most, executor_index executor, task_batch& batch);
 
-  /// The task's output is there without an attempt. @pre none was handed out, or tasks are gated; pending
-  void adopt(partition_index partition, executor_index executor);
+  /// The outputs of these tasks, ascending, are there without an attempt. Costs little for each of them.
+  /// @pre none was handed out, or tasks are gated; all are pending
+  void adopt(std::span<const partition_index> partitions, executor_index executor);
 
   /// From now on a task waits only while it is admitted, and at first none is. @pre none was handed out
   void gate();

@@ -42,7 +42,7 @@ struct block_client::impl {
   connection_pool pool;
 };
 
-block_client::block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local)
+block_client::block_client(const options& opts, const session_secret& secret, std::shared_ptr<const local_blocks> local)
   : impl_(std::make_unique<impl>(opts, secret, std::move(local))) {}
 
 block_client::~block_client() = default;

@@ -41,7 +41,7 @@ public:
     std::uint32_t attempts = 3;                       ///< to get on with a block, with a growing pause between
     std::uint64_t max_in_flight = 8ull << 20;         ///< bytes that servers send ahead of one reader
   };
-  block_client(options opts, const session_secret& secret, std::shared_ptr<const local_blocks> local);
+  block_client(const options& opts, const session_secret& secret, std::shared_ptr<const local_blocks> local);
   ~block_client() override;
 
   /// Calls `each` with the content of every page of one bucket. For the errors see block_reading.

@@ -73,6 +73,42 @@ TEST_F(input_files, what_is_not_there_is_an_error_that_names_it) {
   EXPECT_EQ(code(find_input_files({})), troupe::ec::invalid_argument);
 }
 
+TEST_F(input_files, what_cannot_be_looked_at_is_not_left_out) {
+  fs::create_directories(folder_ / "day/one");
+  write("day/one/x", "text");
+  fs::create_directory(folder_ / "day/two"); // has no x
+  EXPECT_EQ(found({at("day/*/x")}), std::vector<std::string>{"x"});
+  fs::create_symlink("three", folder_ / "day/three"); // which nobody can follow to its end
+  for (const auto* const pattern : {"day/*/x", "day/t*ee/*", "day/thre*", "day/three"}) {
+    const auto files = find_input_files({at(pattern)});
+    ASSERT_FALSE(files) << pattern;
+    EXPECT_EQ(files.error().code, troupe::ec::io) << pattern;
+    EXPECT_NE(files.error().message.find(at("day/three")), std::string::npos) << files.error().message;
+    EXPECT_NE(files.error().message.find("Too many levels of symbolic links"), std::string::npos);
+  }
+  fs::remove(folder_ / "day/three");
+  fs::create_symlink("nowhere", folder_ / "day/one/y");
+  for (const auto* const name : {"day/one/*", "day/one/y"})
+    EXPECT_EQ(found({at(name)}), std::vector<std::string>{"error: cannot look at '" + at("day/one/y") +
+                                                          "': it is a link to what is not there"});
+}
+
+TEST_F(input_files, names_are_what_the_system_takes_them_for) {
+  fs::create_directories(folder_ / "other/deep");
+  fs::create_directory(folder_ / "[day]");
+  write("other/data", "12345");
+  write("[day]/data", "1");
+  fs::create_directory_symlink("../other/deep", folder_ / "[day]/link");
+  const auto of_link = find_input_files({at("[[]day]/link/../data")});
+  ASSERT_TRUE(of_link) << of_link.error().message;
+  EXPECT_EQ(of_link->front().bytes, 5u) << "'..' of what the link points to";
+  const auto before = fs::current_path();
+  fs::current_path(folder_ / "[day]");
+  EXPECT_EQ(found({"dat*"}), std::vector<std::string>{"data"}) << "where a program runs is no pattern";
+  fs::current_path(before);
+  EXPECT_EQ(found({""}), std::vector<std::string>{"error: an input file has no name"});
+}
+
 std::vector<std::vector<std::string>> groups(const std::vector<input_file>& files, std::uint32_t partitions) {
   const auto column = troupe::detail::group_files(files, partitions);
   std::vector<std::vector<std::string>> paths;

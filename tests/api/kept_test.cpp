@@ -141,6 +141,26 @@ TEST_F(kept_datasets_of_programs, are_withdrawn_when_they_are_not_needed_any_mor
   session_.range(0, 4, 2).unpersist();
 }
 
+/// What the task of `are_kept_until_the_job_that_reads_them` sees.
+const troupe::dataset<std::int64_t>* unpersisted = nullptr;
+const troupe::test::inline_runner* unpersisting = nullptr;
+std::size_t kept_meanwhile = 0;
+
+TEST_F(kept_datasets_of_programs, are_kept_until_the_job_that_reads_them_has_ended) {
+  const auto numbers = session_.range(0, 4, 2).cache();
+  unpersisted = &numbers;
+  unpersisting = runner_.get();
+  numbers
+      .map([](std::int64_t n) {
+        unpersisted->unpersist();
+        kept_meanwhile = unpersisting->kept_broadcasts();
+        return n;
+      })
+      .count();
+  EXPECT_EQ(kept_meanwhile, 1u) << "a withdrawal that overtakes the job would be forgotten";
+  EXPECT_EQ(runner_->kept_broadcasts(), 0u);
+}
+
 TEST_F(kept_datasets_of_programs, keep_records_of_any_type_that_travels) {
   const auto words = session_.parallelize(std::vector<std::string>{"a", "", "ccc"}, 2).cache();
   EXPECT_THAT(words.collect(), ElementsAre("a", "", "ccc"));

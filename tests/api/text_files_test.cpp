@@ -141,6 +141,23 @@ TEST_F(text_files_test, hold_lines_longer_than_what_is_read_at_once) {
   }
 }
 
+/// Bytes that this process has read so far.
+std::uint64_t bytes_read() {
+  std::ifstream file{"/proc/self/io"};
+  std::string name;
+  std::uint64_t bytes = 0;
+  file >> name >> bytes;
+  return bytes;
+}
+
+TEST_F(text_files_test, with_long_lines_are_read_once) {
+  constexpr std::uint64_t size = 20'000'000;
+  const auto lines = session_.text_files(write("a", std::string(size, 'x')), 40);
+  const auto before = bytes_read();
+  EXPECT_EQ(lines.map([](const std::string& line) { return line.size(); }).collect(), std::vector<std::size_t>{size});
+  EXPECT_LT(bytes_read() - before, 3 * size) << "not by all pieces that it crosses";
+}
+
 TEST_F(text_files_test, hold_any_bytes) {
   const std::string text{"caf\xe9 \xff\xfe\0 end\n\xc3", 14};
   EXPECT_THAT(session_.text_files(write("a", text)).collect(),
@@ -204,6 +221,24 @@ TEST_F(text_files_test, of_a_job_that_fails_leave_nothing) {
   fs::create_directories(out);
   EXPECT_THAT(message_of([&] { lines.save_as_text(out); }), HasSubstr("no more"));
   EXPECT_THAT(names(out), IsEmpty()) << "a directory that was there stays";
+}
+
+TEST_F(text_files_test, are_written_by_one_job_at_a_time) {
+  const auto out = (folder_ / "out").string();
+  const auto refuses = [&] { return message_of([&] { troupe::detail::text_directory{out}; }); };
+  std::string before;
+  {
+    troupe::detail::text_directory into{out};
+    before = into.staging();
+    EXPECT_THAT(refuses(), HasSubstr("'" + out + "' is not empty"));
+    EXPECT_TRUE(fs::exists(into.staging())) << "what is there is left alone";
+  }
+  EXPECT_FALSE(fs::exists(out));
+  troupe::detail::text_directory into{out};
+  EXPECT_NE(into.staging(), before) << "tasks of the job before may not have noticed its end";
+  EXPECT_THAT(message_of([&] { into.publish("part-00000.attempt-0-of-executor-1"); }),
+              HasSubstr("must see the output directory under the same path"));
+  EXPECT_THAT(message_of([&] { troupe::detail::text_directory{""}; }), HasSubstr("has no name"));
 }
 
 TEST_F(text_files_test, are_named_by_attempts_alone) {

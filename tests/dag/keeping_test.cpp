@@ -258,6 +258,83 @@ TEST_F(kept_datasets, that_are_read_for_one_another_are_used_together) {
   h.check_idle();
 }
 
+TEST_F(kept_datasets, may_go_before_their_job_has_begun) {
+  const auto e = worker();
+  run(grouped(2));
+  h.answer = {};
+  auto job = grouped(2);
+  job.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  job.stage("more", 1).with(1);
+  const auto id = h.submit(job);
+  ASSERT_EQ(h.progress(id).state, job_state::accepted) << "whether there are gpus is not known yet";
+  const auto cache = h.executor(e).kept().begin()->first;
+  h.executor(e).evict(cache, 1);
+  h.deliver(h.executor(e).report({}));
+  EXPECT_EQ(h.progress(id).state, job_state::accepted);
+  EXPECT_THAT(h.attempts(), IsEmpty());
+  h.add(executor_builder{}.gpus(1));
+  h.tick(10s);
+  h.drain();
+  ASSERT_TRUE(h.end_of(id));
+  EXPECT_FALSE(h.end_of(id)->failure);
+}
+
+/// Done of ten tasks whose outputs of 8 bytes are to be kept, before anybody can read them; ten bytes may wait.
+std::uint32_t made_before_it_is_read(bool room) {
+  dag_scheduler::options options;
+  options.max_unconsumed = 10;
+  scheduler_harness h{options};
+  const auto e = h.add(executor_builder{}.cores(1));
+  if (!room) h.executor(e).keep_nothing_more();
+  job_builder job{"ahead"};
+  job.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  job.stage("keep", 10).buckets(1).keeps({7, 1});
+  job.stage("use", 10).with(1).after(0, dependency_kind::one_to_one);
+  const auto id = h.submit(job);
+  h.tick(10s);
+  h.drain();
+  return h.progress(id).stages[0].done;
+}
+
+TEST_F(kept_datasets, may_be_made_ahead_as_far_as_they_are_kept) {
+  EXPECT_EQ(made_before_it_is_read(true), 10u) << "they stay in any case";
+  EXPECT_LT(made_before_it_is_read(false), 4u);
+}
+
+TEST_F(kept_datasets, need_no_executors_of_those_that_need_not_run) {
+  h.add(executor_builder{}.cores(1).custom("disk", 1));
+  const auto g = h.add(executor_builder{}.cores(1).gpus(1));
+  job_builder job{"of two kinds"};
+  job.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}})).profile(make_profile({{"disk", 1}}, {{"disk", "1"}}));
+  job.stage("make", 2).with(1).buckets(1);
+  job.stage("keep", 2).with(2).after(0, dependency_kind::one_to_one).buckets(1).keeps(words);
+  job.stage("use", 2).after(1, dependency_kind::one_to_one);
+  run(job);
+  h.answer = [](const executor_shape&) {
+    feasibility never;
+    never.fixed = true;
+    return never;
+  };
+  h.lose(g);
+  EXPECT_THAT(submitted(run(job)), ElementsAre("use"));
+}
+
+TEST_F(kept_datasets, that_are_made_again_are_read_as_what_they_are) {
+  const auto a = worker(1, "a");
+  run(grouped(1));
+  auto job = grouped(1);
+  job.buckets(1).stage("last", 1).reads(2);
+  const auto id = h.submit(job);
+  h.succeed(h.attempts_of(id, 2).front());
+  const auto b = worker(1, "b");
+  h.executor(b).keep_nothing_more();
+  h.lose(a);
+  while (h.attempts_of(id, 2).empty()) h.succeed(h.attempts().front());
+  EXPECT_THAT(inputs(h.attempts_of(id, 2).front()), ElementsAre(fake_input{h.stage_of(id, 1), 0, 1, b}));
+  h.drain();
+  EXPECT_FALSE(h.end_of(id)->failure);
+}
+
 TEST_F(kept_datasets, need_not_be_kept_where_there_is_no_room) {
   const auto e = worker();
   h.executor(e).keep_nothing_more();

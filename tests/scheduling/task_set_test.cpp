@@ -1,3 +1,5 @@
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -168,8 +170,8 @@ TEST(task_set, a_pending_task_costs_less_than_a_hundred_bytes) {
 
 TEST(task_set, some_tasks_may_be_done_before_the_first_begins) {
   task_set tasks{4};
-  tasks.adopt(1, 5);
-  tasks.adopt(3, 6);
+  tasks.adopt(std::array<partition_index, 1>{1}, 5);
+  tasks.adopt(std::array<partition_index, 1>{3}, 6);
   EXPECT_EQ(tasks.fault(), std::nullopt);
   EXPECT_EQ(tasks.done(), 2u);
   EXPECT_EQ(tasks.pending(), 2u);
@@ -182,13 +184,30 @@ TEST(task_set, some_tasks_may_be_done_before_the_first_begins) {
   EXPECT_EQ(tasks.fault(), std::nullopt);
 }
 
+TEST(task_set, many_tasks_may_be_done_before_the_first_begins) {
+  constexpr std::uint32_t count = 1'000'000; // which takes hours where each looks at those behind it
+  task_set tasks{count};
+  std::vector<partition_index> even;
+  std::vector<partition_index> odd;
+  for (partition_index p = 0; p < count; p += 2) {
+    even.push_back(p);
+    odd.push_back(p + 1);
+  }
+  tasks.adopt(even, 5);
+  EXPECT_EQ(tasks.pending(), count / 2);
+  tasks.adopt(odd, 5);
+  EXPECT_EQ(tasks.pending(), 0u);
+  EXPECT_TRUE(tasks.complete());
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
 TEST(task_set, gated_tasks_may_be_done_before_they_are_admitted) {
   task_set tasks{3};
   tasks.gate();
-  tasks.adopt(0, 5);
+  tasks.adopt(std::array<partition_index, 1>{0}, 5);
   tasks.admit(0);
   tasks.admit(1);
-  tasks.adopt(1, 5);
+  tasks.adopt(std::array<partition_index, 1>{1}, 5);
   EXPECT_EQ(tasks.fault(), std::nullopt);
   EXPECT_EQ(tasks.pending(), 0u);
   tasks.admit(2);
