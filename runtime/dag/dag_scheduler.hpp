@@ -302,6 +302,7 @@ private:
   // keeping.cpp: outputs that outlive their jobs
   void use_kept(job_run& job, time_point now);
   bool is_kept_for(const stage_run& stage, partition_index partition) const;
+  bool holds_unread(const executor_record& record);
   bool is_kept_by_active(executor_id on) const;
   void take_kept(job_run& job, stage_run& stage, partition_index partition);
   void prefer_kept(job_run& job, const stage_run& stage, partition_index partition);

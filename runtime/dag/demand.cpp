@@ -244,8 +244,9 @@ void dag_scheduler::report_load(time_point now, effects::list& out) {
   for (const auto id : idle_) {
     const auto& record = pool_[pool_.find(id)];
     if (record.held) continue; // it is waited for
-    report.idle.push_back({id, record.info.request, static_cast<std::uint64_t>((now - record.idle_since).count()),
-                           record.is_serving(), record.status == executor_record::state::draining, kept_.has_any(id)});
+    const auto idle = holds_unread(record) ? duration::zero() : now - record.idle_since;
+    report.idle.push_back({id, record.info.request, static_cast<std::uint64_t>(idle.count()), record.is_serving(),
+                           record.status == executor_record::state::draining, kept_.has_any(id)});
   }
   for (const auto& [id, e] : pool_.all())
     if (pool_[e].info.request) report.present.push_back(pool_[e].info.request);

@@ -170,6 +170,15 @@ void dag_scheduler::withhold_consumers(job_run& job, stage_run& stage, partition
   }
 }
 
+/// Whether tasks that run side by side with those of the executor have something of it to read yet: it is not idle.
+bool dag_scheduler::holds_unread(const executor_record& record) {
+  return std::ranges::any_of(record.kept, [this](const auto& entry) {
+    const auto* const stage = find_stage(entry.first);
+    return stage && !stage->feeds.empty() &&
+           std::ranges::any_of(entry.second, [&](partition_index p) { return stage->unread[p]; });
+  });
+}
+
 /// The task was accepted: what it has read is needed no longer, unless by another stage, or it could not be made again.
 void dag_scheduler::consume_inputs(job_run& job, stage_run& stage, partition_index partition, time_point now) {
   stage.missed.erase(partition);

@@ -140,7 +140,7 @@ TEST(placement, nothing_is_queued_behind_long_tasks) {
 TEST(placement, window_closes_at_once_when_short_tasks_are_followed_by_long_ones) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{});
-  h.submit(job_builder{}.stage("s", 10'000));
+  h.submit(job_builder{}.stage("s", 2'000));
   h.succeed_all(e, 1us);
   const auto queued = h.attempts(e);
   ASSERT_GT(queued.size(), 256u);
@@ -172,7 +172,7 @@ TEST(placement, tasks_of_another_stage_are_not_queued_behind_a_long_one) {
 TEST(placement, tasks_of_another_stage_are_not_queued_behind_one_that_has_become_long) {
   scheduler_harness h;
   const auto gate = h.add(executor_builder{}.build("gate"));
-  const auto first = h.submit(job_builder{}.stage("gate", 1).build_id("gate").stage("short", 100'000).after(0));
+  const auto first = h.submit(job_builder{}.stage("gate", 1).build_id("gate").stage("short", 10'000).after(0));
   const auto a = h.add(executor_builder{});
   h.submit(job_builder{}.stage("turns long", 4000));
   h.succeed_all(a, 100ns);

@@ -89,7 +89,12 @@ TEST(bad_input, empty_datasets_pass_through_everything) {
 TEST(bad_input, records_larger_than_any_chunk_arrive_whole) {
   test_cluster cluster{two_executors({"troupe.reducer.max-size-in-flight=64k", "troupe.transfer.same-host=never"})};
   auto session = cluster.make_session();
-  const auto sizes = pairs(session, 4, 15'000'000)
+#if defined(__SANITIZE_THREAD__) // which takes several bytes for each
+  constexpr std::int64_t size = 4'000'000;
+#else
+  constexpr std::int64_t size = 15'000'000;
+#endif
+  const auto sizes = pairs(session, 4, size)
                          .group_by_key(2)
                          .map([](const std::pair<std::int64_t, std::vector<std::string>>& group) {
                            const auto& text = group.second.at(0);
@@ -97,7 +102,7 @@ TEST(bad_input, records_larger_than_any_chunk_arrive_whole) {
                            return right ? static_cast<std::int64_t>(text.size()) : 0;
                          })
                          .collect();
-  EXPECT_EQ(sizes, std::vector<std::int64_t>(4, 15'000'000));
+  EXPECT_EQ(sizes, std::vector<std::int64_t>(4, size));
   cluster.check_clean();
 }
 

@@ -18,6 +18,7 @@
 namespace troupe::system_tests {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::Le;
 using namespace std::chrono_literals;
@@ -46,6 +47,11 @@ std::size_t files_in(const std::string& directory, const std::string& prefix) {
 
 void mark(const std::string& directory, const std::string& name) { std::ofstream{directory + "/" + name}; }
 
+/// That it ran once more.
+void count(const std::string& directory, const std::string& name) {
+  std::ofstream{directory + "/" + name, std::ios::app} << 'x';
+}
+
 /// On executors of two profiles: `made` numbers its partitions, `used` takes them up.
 class pipelines_of_a_cluster : public ::testing::Test {
 protected:
@@ -58,13 +64,51 @@ TEST_F(pipelines_of_a_cluster, end_where_there_is_room_for_one_executor) {
       {.master = "local-cluster[1,2,1g]", .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h"}}};
   auto session = cluster.make_session();
   const auto doubled = session.range(0, 6, 6)
-                           .map([](std::int64_t n) { return n + 1; })
+                           .map(with(marks.path()),
+                                [](const std::string& directory, std::int64_t n) {
+                                  count(directory, std::to_string(n));
+                                  return n + 1;
+                                })
                            .with_resources(whole(2, "64m"))
                            .map([](std::int64_t n) { return (n - 1) * 2; })
                            .with_resources(whole(2, "96m"))
                            .collect();
   EXPECT_THAT(doubled, ElementsAreArray(up_to(6, 2)));
   EXPECT_EQ(session.last_job().stages.size(), 2u);
+  for (const auto n : up_to(6))
+    EXPECT_EQ(fs::file_size(marks.path() + "/" + std::to_string(n)), 1u) << "it was handed over, and not made again";
+  cluster.check_clean();
+}
+
+TEST_F(pipelines_of_a_cluster, keep_who_has_what_was_not_read_yet) {
+  test_cluster cluster{
+      {.master = "local-cluster[2,1,1g]", .conf = {"troupe.dynamic-allocation.executor-idle-timeout=300ms"}}};
+  auto session = cluster.make_session();
+  auto running = std::async(std::launch::async, [&] {
+    return session.range(0, 1, 1)
+        .map(with(meeting.directory()),
+             [](const std::string& where, std::int64_t n) {
+               std::ofstream{where + "/made.pid"} << ::getpid();
+               return n + 1;
+             })
+        .with_resources(whole(1, "64m"))
+        .map(with(meeting.directory()),
+             [](const std::string& where, std::int64_t n) {
+               arrive(where, "use");
+               return n * 2;
+             })
+        .with_resources(whole(1, "96m"))
+        .collect();
+  });
+  const auto user = meeting.await("use").front();
+  pid_t maker = 0;
+  std::ifstream{meeting.directory() + "/made.pid"} >> maker;
+  EXPECT_NE(maker, user);
+  const auto is_gone = [&] { return ::kill(maker, 0) != 0; };
+  EXPECT_FALSE(testing::wait_until(is_gone, 2s)) << "before six idle time-outs were over";
+  meeting.open("use");
+  EXPECT_THAT(running.get(), ElementsAre(2));
+  EXPECT_TRUE(testing::wait_until(is_gone)) << "it holds nothing any more";
   cluster.check_clean();
 }
 
