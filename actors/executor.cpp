@@ -176,6 +176,8 @@ void executor_state::dispatch(executor_pointer self) {
       config.blocks->remove(output_key(n->block.stage, n->block.partition, n->block.attempt));
     } else if (auto* u = std::get_if<effects::drop_kept>(&effect)) {
       config.blocks->remove(u->cache);
+    } else if (auto* copy = std::get_if<effects::drop_copy>(&effect)) {
+      config.blocks->remove(cached_key(copy->what.cache, copy->what.partition));
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {

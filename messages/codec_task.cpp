@@ -309,6 +309,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.withdrawn, *out.mutable_withdrawn(), at, "withdrawn");
   write_list(in.consumed, *out.mutable_consumed(), at, "consumed");
   write_ids(in.unkept, *out.mutable_unkept());
+  write_list(in.surplus, *out.mutable_surplus(), at, "surplus");
   out.set_stop(in.stop);
 }
 
@@ -328,6 +329,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.withdrawn(), out.withdrawn, at, "withdrawn");
   read_list(in.consumed(), out.consumed, at, "consumed");
   read_ids(in.unkept(), out.unkept);
+  read_list(in.surplus(), out.surplus, at, "surplus");
   out.stop = in.stop();
 }
 
@@ -462,12 +464,12 @@ static void read(const pb::BarrierArrival& in, barrier_arrival& out, const place
   out.text = at.text("text", in.text(), max_gather_text);
 }
 
-static void write(const evicted_partition& in, pb::EvictedPartition& out, const place&) {
+static void write(const kept_partition& in, pb::KeptPartition& out, const place&) {
   out.set_cache(in.cache.value);
   out.set_partition(in.partition);
 }
 
-static void read(const pb::EvictedPartition& in, evicted_partition& out, const place&) {
+static void read(const pb::KeptPartition& in, kept_partition& out, const place&) {
   out.cache.value = in.cache();
   out.partition = in.partition();
 }

@@ -167,14 +167,15 @@ std::shared_ptr<const packed_column> group_files(const std::vector<input_file>& 
   for (std::uint32_t group = 0; group < groups; ++group) {
     const std::uint64_t fair = left / (groups - group);
     const std::size_t last = files.size() - (groups - group - 1); // leave one file for each later group
-    std::vector<std::string> paths;
+    std::vector<file_range> ranges;
     std::uint64_t taken = 0;
     do {
       taken += files[next].bytes + 1;
-      paths.push_back(files[next++].path);
+      ranges.push_back({files[next].path, 0, files[next].bytes, files[next].bytes});
+      ++next;
     } while (next < last && (group + 1 == groups || 2 * taken + files[next].bytes + 1 <= 2 * fair));
     left -= taken;
-    column->push_back(encode_value(paths));
+    column->push_back(encode_value(ranges));
   }
   return column;
 }

@@ -28,11 +28,6 @@ result<std::vector<input_file>> find_input_files(const std::vector<std::string>&
 
 namespace detail {
 
-/// Per partition the encoded list of its paths: files in order, cut into `partitions` runs of about equally many bytes
-/// (as many runs as files at most; 0 stands for that many).
-/// @pre files is not empty
-std::shared_ptr<const packed_column> group_files(const std::vector<input_file>& files, std::uint32_t partitions);
-
 /// A piece of a text file: the lines that begin in [begin, end).
 struct file_range {
   std::string path;
@@ -46,6 +41,11 @@ struct file_range {
     archive(r.path, r.begin, r.end, r.size);
   }
 };
+
+/// Per partition the encoded list of its files, each as one whole range: in order, cut into `partitions` runs of about
+/// equally many bytes (as many runs as files at most; 0 stands for that many).
+/// @pre files is not empty
+std::shared_ptr<const packed_column> group_files(const std::vector<input_file>& files, std::uint32_t partitions);
 
 /// How files are cut where nobody says into how many partitions.
 struct cutting {

@@ -46,6 +46,12 @@ concept is_tree_or_table = requires(const T& t) {
   t.end();
 };
 template <class T>
+concept is_sequence = requires(const T& t) {
+  typename T::value_type;
+  t.begin();
+  t.end();
+};
+template <class T>
 concept shows_its_members = has_serialize_hook<T> && requires(memory_archive& archive, T& value) {
   troupe_serialize(archive, value);
 };
@@ -71,6 +77,11 @@ std::uint64_t memory_outside(const T& value) {
     return bytes;
   } else if constexpr (requires { std::tuple_size<T>::value; }) {
     return std::apply([](const auto&... parts) { return (std::uint64_t{0} + ... + memory_outside(parts)); }, value);
+  } else if constexpr (is_sequence<T>) {
+    using element = typename T::value_type;
+    std::uint64_t bytes = 0;
+    for (const auto& each : value) bytes += sizeof(element) + allocation_overhead + memory_outside(each);
+    return bytes;
   } else if constexpr (requires { value.has_value(), *value; }) {
     return value ? memory_outside(*value) : 0;
   } else if constexpr (requires { value.valueless_by_exception(); }) {

@@ -5,9 +5,9 @@
 /// writer made. Pure values; any thread.
 ///
 /// Ready to travel: arithmetic types, enums, structs of these (plain_bytes.hpp), Protobuf messages, and
-/// (serialize_containers.hpp) std::string, vector, array, pair, tuple, optional, variant, map, set, unordered_map and
-/// unordered_set of such. C++ cannot list the members of a struct, so every other type says how it travels, in one
-/// place, next to its definition:
+/// (serialize_containers.hpp) std::string, vector, deque, list, forward_list, array, pair, tuple, optional, variant,
+/// map, set, multimap, multiset and their unordered counterparts of such. C++ cannot list the members of a struct, so
+/// every other type says how it travels, in one place, next to its definition:
 ///
 ///     struct point { double x; double y; std::string label; };
 ///     template <class Archive>

@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <forward_list>
+#include <iterator>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -54,6 +58,26 @@ template <class T>
 inline constexpr bool is_bulk_number =
     is_number<T> && !std::is_same_v<T, bool> && (sizeof(T) == 1 || std::endian::native == std::endian::little);
 
+/// Sequences whose elements do not lie side by side.
+template <class Sequence>
+struct sequence_serializer {
+  using element = typename Sequence::value_type;
+  static void write(encoder& out, const Sequence& value) {
+    out.size(static_cast<std::uint64_t>(std::distance(value.begin(), value.end())));
+    for (const auto& each : value) serializer<element>::write(out, each);
+  }
+  static Sequence read(decoder& in) {
+    Sequence value;
+    if constexpr (requires { value.push_back(serializer<element>::read(in)); }) {
+      for (auto left = in.count(); left > 0; --left) value.push_back(serializer<element>::read(in));
+    } else {
+      auto last = value.before_begin();
+      for (auto left = in.count(); left > 0; --left) last = value.insert_after(last, serializer<element>::read(in));
+    }
+    return value;
+  }
+};
+
 /// Sets and maps, ordered or not.
 template <class Container, class Element, bool Ordered>
 struct associative_serializer {
@@ -71,8 +95,14 @@ struct associative_serializer {
   }
   static Container read(decoder& in) {
     Container value;
-    for (auto left = in.count(); left > 0; --left)
-      if (!value.insert(serializer<Element>::read(in)).second) throw decode_error("a key of a set or map comes twice");
+    for (auto left = in.count(); left > 0; --left) {
+      if constexpr (requires { value.insert(serializer<Element>::read(in)).second; }) {
+        if (!value.insert(serializer<Element>::read(in)).second)
+          throw decode_error("a key of a set or map comes twice");
+      } else {
+        value.insert(value.end(), serializer<Element>::read(in)); // equal ones keep their order
+      }
+    }
     return value;
   }
 };
@@ -103,6 +133,13 @@ struct serializer<std::vector<T, A>> {
     return value;
   }
 };
+
+template <class T, class A>
+struct serializer<std::deque<T, A>> : detail::sequence_serializer<std::deque<T, A>> {};
+template <class T, class A>
+struct serializer<std::list<T, A>> : detail::sequence_serializer<std::list<T, A>> {};
+template <class T, class A>
+struct serializer<std::forward_list<T, A>> : detail::sequence_serializer<std::forward_list<T, A>> {};
 
 template <class T, std::size_t N>
 struct serializer<std::array<T, N>> {
@@ -203,5 +240,16 @@ struct serializer<std::map<K, V, C, A>>
 template <class K, class V, class H, class E, class A>
 struct serializer<std::unordered_map<K, V, H, E, A>>
   : detail::associative_serializer<std::unordered_map<K, V, H, E, A>, std::pair<const K, V>, false> {};
+template <class K, class C, class A>
+struct serializer<std::multiset<K, C, A>> : detail::associative_serializer<std::multiset<K, C, A>, K, true> {};
+template <class K, class H, class E, class A>
+struct serializer<std::unordered_multiset<K, H, E, A>>
+  : detail::associative_serializer<std::unordered_multiset<K, H, E, A>, K, false> {};
+template <class K, class V, class C, class A>
+struct serializer<std::multimap<K, V, C, A>>
+  : detail::associative_serializer<std::multimap<K, V, C, A>, std::pair<const K, V>, true> {};
+template <class K, class V, class H, class E, class A>
+struct serializer<std::unordered_multimap<K, V, H, E, A>>
+  : detail::associative_serializer<std::unordered_multimap<K, V, H, E, A>, std::pair<const K, V>, false> {};
 
 } // namespace troupe

@@ -39,10 +39,13 @@ public:
       if (errno != EINTR) fail("read");
     }
   }
-  std::uint64_t size() const {
+  /// Throws: it ends before what the job was made for.
+  [[noreturn]] void fail_as_shrunk(std::uint64_t size) const {
     struct stat now {};
     if (::fstat(file_.get(), &now) != 0) fail("read");
-    return static_cast<std::uint64_t>(now.st_size);
+    throw std::runtime_error("'" + path_ + "' has shrunk while the job read it: it had " + std::to_string(size) +
+                             " bytes when the job was made and has " + std::to_string(now.st_size) +
+                             " now; run the job when the file is complete");
   }
 
 private:
@@ -72,7 +75,7 @@ public:
       stop_if_cancelled(context_);
       const auto n = file_.read_at(at, buffer_.data(), buffer_.size());
       if (n == 0) {
-        if (at < range_.size) fail_as_shrunk();
+        if (at < range_.size) file_.fail_as_shrunk(range_.size);
         if (!skipping && at > line_begin) push(std::move(started));
         return;
       }
@@ -106,11 +109,6 @@ private:
     if (!line.empty() && line.back() == '\r') line.pop_back();
     out_.push(std::move(line));
   }
-  [[noreturn]] void fail_as_shrunk() const {
-    throw std::runtime_error("'" + range_.path + "' has shrunk while the job read it: it had " +
-                             std::to_string(range_.size) + " bytes when the job was made and has " +
-                             std::to_string(file_.size()) + " now; run the job when the file is complete");
-  }
 
   const task_context& context_;
   const file_range& range_;
@@ -132,14 +130,15 @@ struct whole_text {
   static void make(task_context& context, std::string_view, std::string_view argument, erased_sink& erased) {
     auto& out = typed_sink<std::pair<std::string, std::string>>(erased);
     std::string buffer(chunk_bytes, '\0');
-    for (auto& path : decode_value<std::vector<std::string>>(argument)) {
+    for (auto& range : decode_value<std::vector<file_range>>(argument)) {
       std::string content;
-      const text_reader reader{path};
+      const text_reader reader{range.path};
       while (const auto n = reader.read_at(content.size(), buffer.data(), buffer.size())) {
         stop_if_cancelled(context);
         content.append(buffer.data(), n);
       }
-      out.push({path, std::move(content)});
+      if (content.size() < range.size) reader.fail_as_shrunk(range.size);
+      out.push({std::move(range.path), std::move(content)});
     }
   }
 };

@@ -3,6 +3,9 @@
 /// What standard types are made of, for rules that look into them.
 
 #include <array>
+#include <deque>
+#include <forward_list>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +49,12 @@ template <class T, std::size_t N>
 struct parts_of<std::array<T, N>> : known_parts<T> {};
 template <class T, class A>
 struct parts_of<std::vector<T, A>> : known_parts<T> {};
+template <class T, class A>
+struct parts_of<std::deque<T, A>> : known_parts<T> {};
+template <class T, class A>
+struct parts_of<std::list<T, A>> : known_parts<T> {};
+template <class T, class A>
+struct parts_of<std::forward_list<T, A>> : known_parts<T> {};
 template <class T, class C, class A>
 struct parts_of<std::set<T, C, A>> : known_parts<T> {};
 template <class T, class H, class E, class A>
@@ -54,5 +63,13 @@ template <class K, class V, class C, class A>
 struct parts_of<std::map<K, V, C, A>> : known_parts<K, V> {};
 template <class K, class V, class H, class E, class A>
 struct parts_of<std::unordered_map<K, V, H, E, A>> : known_parts<K, V> {};
+template <class T, class C, class A>
+struct parts_of<std::multiset<T, C, A>> : known_parts<T> {};
+template <class T, class H, class E, class A>
+struct parts_of<std::unordered_multiset<T, H, E, A>> : known_parts<T> {};
+template <class K, class V, class C, class A>
+struct parts_of<std::multimap<K, V, C, A>> : known_parts<K, V> {};
+template <class K, class V, class H, class E, class A>
+struct parts_of<std::unordered_multimap<K, V, H, E, A>> : known_parts<K, V> {};
 
 } // namespace troupe::detail

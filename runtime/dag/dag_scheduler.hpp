@@ -307,9 +307,9 @@ private:
   void take_kept(job_run& job, stage_run& stage, partition_index partition);
   void prefer_kept(job_run& job, const stage_run& stage, partition_index partition);
   static bool reads_kept(const stage_run& stage, partition_index partition);
-  void on_kept(const stage_run& stage, partition_index partition, executor_index e);
+  bool on_kept(const stage_run& stage, partition_index partition, executor_index e);
   void lose_kept(cache_id cache, partition_index partition, time_point now, effects::list& out);
-  void on_evicted(executor_index e, const evicted_partition& what, time_point now, effects::list& out);
+  void on_evicted(executor_index e, const kept_partition& what, time_point now, effects::list& out);
   void drop_kept(const broadcast_id& dataset, time_point now, effects::list& out);
   void stop_using_kept(job_run& job, const stage_run& stage);
 

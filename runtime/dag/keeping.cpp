@@ -61,13 +61,17 @@ bool dag_scheduler::reads_kept(const stage_run& stage, partition_index partition
   return partition < stage.tasks.size() && stage.from_cache[partition] && has_output(stage, partition);
 }
 
-/// The task's executor says that it keeps the output.
-void dag_scheduler::on_kept(const stage_run& stage, partition_index partition, executor_index e) {
+/// The executor says that it keeps what it has made of the partition. @returns whether it shall
+bool dag_scheduler::on_kept(const stage_run& stage, partition_index partition, executor_index e) {
   // Somebody who goes, or does not answer, keeps it for nobody.
   if (const auto on = kept_.find(stage.keeps, partition); on && !is_kept_by_active(*on))
     kept_.remove(stage.keeps, partition, *on);
-  kept_.add(stage.keeps, partition, pool_[e].info.executor);
-  if (!kept_.is_open(stage.keeps)) orders_for(e).unkept.push_back(stage.keeps); // it was withdrawn meanwhile
+  if (kept_.add(stage.keeps, partition, pool_[e].info.executor)) return true;
+  if (!kept_.is_open(stage.keeps))
+    orders_for(e).unkept.push_back(stage.keeps); // it was withdrawn meanwhile
+  else
+    orders_for(e).surplus.push_back({stage.keeps, partition}); // two jobs have made it, or two attempts
+  return false;
 }
 
 /// Those that read the partition would rather run where it is.
@@ -92,7 +96,7 @@ void dag_scheduler::lose_kept(cache_id cache, partition_index partition, time_po
   for (const auto id : hit) settle(*find_job(id), now, out);
 }
 
-void dag_scheduler::on_evicted(executor_index e, const evicted_partition& what, time_point now, effects::list& out) {
+void dag_scheduler::on_evicted(executor_index e, const kept_partition& what, time_point now, effects::list& out) {
   if (kept_.remove(what.cache, what.partition, pool_[e].info.executor)) lose_kept(what.cache, what.partition, now, out);
 }
 

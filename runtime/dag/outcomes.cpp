@@ -18,6 +18,14 @@ bool is_consistent(const outcome_batch& batch) {
   return fits(batch.partitions.size()) && fits(batch.attempts.size()) && fits(batch.statuses.size());
 }
 
+/// What the task has made, where the batch says it well.
+result<result_entry> entry_of(const outcome_batch& batch, std::uint32_t i) {
+  const auto& column = batch.results;
+  const auto begin = i == 0 || i > column.size() ? 0 : column.ends[i - 1];
+  const bool present = i < column.size() && begin <= column.ends[i] && column.ends[i] <= column.data.size();
+  return decode_result_entry(present ? column[i] : std::string_view{});
+}
+
 } // namespace
 
 /// Asks for the memory that the report's outcomes are about, all of it at once: it is cold where there are many
@@ -122,6 +130,9 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       // What it has made nobody will read.
       if (status == task_status::succeeded && (stage->spec->is_shuffle_map() || stage->hands_on))
         orders_for(e).consumed.push_back({stage->id, p, batch->attempt(i), 0});
+      if (status == task_status::succeeded && stage->keeps)
+        if (const auto made = entry_of(*batch, i); made && made->kind == result_kind::kept_output)
+          (void) on_kept(*stage, p, e);
       if (status != task_status::given_back)
         out.push_back(effects::publish{events::task_failed{
             stage->id, p, batch->attempt(i), record.info.executor, task_status::killed, failure_cause::error,
@@ -161,10 +172,7 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
                                effects::list& out) {
   const auto p = batch->partition(i);
   auto& executor = pool_[lease.executor];
-  const auto& column = batch->results;
-  const auto begin = i == 0 || i > column.size() ? 0 : column.ends[i - 1];
-  const bool present = i < column.size() && begin <= column.ends[i] && column.ends[i] <= column.data.size();
-  const auto entry = decode_result_entry(present ? column[i] : std::string_view{});
+  const auto entry = entry_of(*batch, i);
   if (!entry || entry->is_map_output() != stage.spec->is_shuffle_map() ||
       !bucket_sizes::parse(entry->buckets, stage.spec->buckets)) {
     // Never trusted: the attempt counts as failed.
@@ -187,12 +195,11 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   if (stage.hands_on) stage.handed.erase(p); // of an earlier attempt
   if (stage.keeps) {
     stage.from_cache[p] = false; // of what was there before it was lost
-    stage.stays[p] = entry->kind == result_kind::kept_output;
+    stage.stays[p] = entry->kind == result_kind::kept_output && on_kept(stage, p, lease.executor);
   }
   if (entry->is_map_output()) {
     executor.kept[stage.id].push_back(p);
     stage.bucket_sizes_of_map[p] = entry->buckets;
-    if (entry->kind == result_kind::kept_output) on_kept(stage, p, lease.executor);
   } else if (entry->kind == result_kind::block && stage.hands_on) {
     executor.kept[stage.id].push_back(p);
     stage.handed[p] = entry->bytes;

@@ -82,6 +82,11 @@ struct drop_kept {
   cache_id cache;
   bool operator==(const drop_kept&) const = default;
 };
+/// Another executor keeps this partition.
+struct drop_copy {
+  kept_partition what;
+  bool operator==(const drop_copy&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -91,7 +96,7 @@ struct stop_executor {
 };
 using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
                                    recall_lease, forget_executor, release_barrier, take_over_blocks, drop_broadcast,
-                                   drop_output, drop_kept, send_refusal, stop_executor>;
+                                   drop_output, drop_kept, drop_copy, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

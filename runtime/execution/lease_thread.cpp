@@ -318,7 +318,7 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   if ((stopping_ || killed) && end.stored()) {
     common_.results.blocks->remove(output_key(batch.stage, partition, attempt));
     if (end.kind == result_kind::kept_output) // nobody will know of it
-      common_.results.blocks->remove(cached_key(current_.stage->version()->install.keeps, partition));
+      common_.results.blocks->evict(current_.stage->version()->install.keeps, partition);
   }
   if (stopping_) return;
   buffer_.open(batch.stage, batch.stage_attempt, batch.lease, run.begin);

@@ -171,6 +171,14 @@ struct block_takeover {
   bool operator==(const block_takeover&) const = default;
 };
 
+/// A partition of a kept dataset.
+struct kept_partition {
+  cache_id cache;
+  partition_index partition = 0;
+
+  auto operator<=>(const kept_partition&) const = default;
+};
+
 /// Everything for one executor that one event caused. Applied in the order of the fields.
 struct executor_orders {
   incarnation epoch = 0;                ///< of the addressed executor; another one ignores the orders
@@ -188,13 +196,14 @@ struct executor_orders {
   std::vector<broadcast_id> withdrawn;   ///< broadcasts to drop
   std::vector<held_block> consumed;      ///< outputs that nobody will read any more
   std::vector<cache_id> unkept;          ///< kept datasets to drop
+  std::vector<kept_partition> surplus;   ///< of kept datasets, to drop: somebody else has them
   bool stop = false;                     ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
            grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() &&
-           withdrawn.empty() && consumed.empty() && unkept.empty() && !stop;
+           withdrawn.empty() && consumed.empty() && unkept.empty() && surplus.empty() && !stop;
   }
 };
 

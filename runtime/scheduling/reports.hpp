@@ -126,14 +126,6 @@ struct barrier_arrival {
 inline constexpr std::size_t max_gather_text = 1 << 20;
 inline constexpr std::size_t max_gather_size = 16 << 20;
 
-/// A partition that was kept and had to make room for others.
-struct evicted_partition {
-  cache_id cache;
-  partition_index partition = 0;
-
-  auto operator<=>(const evicted_partition&) const = default;
-};
-
 /// Everything that an executor has to say at one moment.
 struct executor_report {
   executor_id executor;
@@ -144,7 +136,7 @@ struct executor_report {
   std::vector<overdue_attempt> overdue;
   std::vector<barrier_arrival> arrivals;
   std::vector<block_takeover> taken_over; ///< what it keeps from now on
-  std::vector<evicted_partition> evicted;
+  std::vector<kept_partition> evicted;    ///< which had to make room for others, since the last report
 
   bool operator==(const executor_report& other) const;
 };

@@ -138,12 +138,13 @@ struct block_store::impl {
     }
   }
 
-  /// Drops the set of the key, unless it is just being stored.
-  void forget_stored(const block_key& key) {
+  /// Drops the set of the key, unless it is just being stored. @returns whether there was one
+  bool forget_stored(const block_key& key) {
     std::vector<set_pointer> taken; // goes after the lock
     const std::lock_guard lock{mutex};
     if (const auto place = sets.find(key); place != sets.end() && place->second.set && !place->second.moving)
       taken = take(place, std::next(place));
+    return !taken.empty();
   }
 
   /// A key that is one call's until it is done, however that ends.
@@ -220,7 +221,7 @@ result<bool> block_store::put_cached(const block_key& cached, const block_key& o
   auto& d = *impl_;
   impl::reservation mine{d, output, storage_level::memory_and_disk};
   if (!mine) return make_error(ec::invalid_argument, "a block set of " + to_string(output) + " is stored already");
-  d.forget_stored(cached);
+  const bool replaces = d.forget_stored(cached);
   impl::reservation kept{d, cached, level};
   bool keeps = static_cast<bool>(kept);
   auto set = d.keep(keeps ? cached : output, content, keeps ? level : storage_level::memory_and_disk);
@@ -228,9 +229,10 @@ result<bool> block_store::put_cached(const block_key& cached, const block_key& o
     keeps = false;
     set = d.keep(output, content, storage_level::memory_and_disk);
   }
-  if (!set) return set.error();
   const std::lock_guard lock{d.mutex};
-  keeps = keeps && kept.fill(*set, true);
+  keeps = keeps && set && kept.fill(*set, true);
+  if (replaces && !keeps) d.evicted.push_back(cached);
+  if (!set) return set.error();
   mine.fill(*set, !keeps);
   return keeps;
 }
@@ -312,6 +314,15 @@ void block_store::remove(const block_key& key) {
   const std::lock_guard lock{impl_->mutex};
   const auto i = impl_->sets.find(key);
   if (i != impl_->sets.end()) taken = impl_->take(i, std::next(i));
+}
+
+void block_store::evict(cache_id cache, partition_index partition) {
+  std::vector<impl::set_pointer> taken;
+  const std::lock_guard lock{impl_->mutex};
+  const auto i = impl_->sets.find(cached_key(cache, partition));
+  if (i == impl_->sets.end() || !i->second.set) return;
+  impl_->evicted.push_back(i->first);
+  taken = impl_->take(i, std::next(i));
 }
 
 std::uint64_t block_store::bytes() const {

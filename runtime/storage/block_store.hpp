@@ -54,9 +54,9 @@ public:
   /// room in memory for what is kept nowhere else.
   result<void> put(const block_key& key, block_content content, storage_level level = storage_level::memory_and_disk);
   /// Stores a set as a cached one, and as the output of a task, too, until that is removed: as long it is not evicted.
-  /// It takes the place of what was kept of the partition before. Where there is no room for it at this level, or
-  /// somebody else is just storing it, it is stored as the output alone, in a file if need be. @returns whether the
-  /// partition is kept. Errors like `put`.
+  /// It takes the place of what was kept of the partition before, or that is evicted. Where there is no room for it at
+  /// this level, or somebody else is just storing it, it is stored as the output alone, in a file if need be. @returns
+  /// whether the partition is kept. Errors like `put`.
   result<bool> put_cached(const block_key& cached, const block_key& output, block_content content, storage_level level);
   /// One bucket; error not_found names the key, io where its file is not what it was.
   result<block_view> get(const block_key& key, std::uint32_t bucket) const;
@@ -70,6 +70,8 @@ public:
   void remove(stage_id stage);
   void remove(cache_id cache);
   void remove(const block_key& key);
+  /// Drops what is kept of a partition as if it had to make room.
+  void evict(cache_id cache, partition_index partition);
   /// Bytes of all sets, in memory and in files; and of those in memory, views of dropped ones included.
   std::uint64_t bytes() const;
   std::uint64_t bytes_in_memory() const noexcept;

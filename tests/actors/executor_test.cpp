@@ -327,6 +327,17 @@ TEST_F(executor, drops_what_was_read) {
   EXPECT_TRUE(blocks->get(output_key({1}, 0, 0), 0)) << "of another attempt";
 }
 
+TEST_F(executor, drops_kept_partitions_that_others_have) {
+  for (const partition_index partition : {0u, 1u})
+    ASSERT_TRUE(blocks->put(cached_key({1}, partition), block_content::of("a text", {})));
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 1);
+  orders.surplus = {{cache_id{1}, 1}};
+  order(orders);
+  EXPECT_TRUE(testing::wait_until([&] { return !blocks->get(cached_key({1}, 1), 0); }));
+  EXPECT_TRUE(blocks->get(cached_key({1}, 0), 0));
+}
+
 TEST_F(executor, ignores_repeated_orders_and_those_of_another_incarnation) {
   ASSERT_TRUE(await_admission());
   order(work(1, 3));

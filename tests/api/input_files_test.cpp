@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <stdlib.h>
@@ -112,8 +113,13 @@ TEST_F(input_files, names_are_what_the_system_takes_them_for) {
 std::vector<std::vector<std::string>> groups(const std::vector<input_file>& files, std::uint32_t partitions) {
   const auto column = troupe::detail::group_files(files, partitions);
   std::vector<std::vector<std::string>> paths;
-  for (std::size_t i = 0; i < column->size(); ++i)
-    paths.push_back(troupe::decode_value<std::vector<std::string>>((*column)[i]));
+  for (std::size_t i = 0; i < column->size(); ++i) {
+    auto& group = paths.emplace_back();
+    for (const auto& range : troupe::decode_value<std::vector<troupe::detail::file_range>>((*column)[i])) {
+      group.push_back(range.path);
+      EXPECT_EQ(std::tuple(range.begin, range.end), std::tuple(0u, range.size)) << range.path;
+    }
+  }
   return paths;
 }
 

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <forward_list>
 #include <limits>
+#include <list>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +13,7 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/wrappers.pb.h>
 
+#include <troupe/runtime/api/memory_of.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 
 namespace {
@@ -146,6 +150,9 @@ TEST(serialize, every_supported_type_survives_and_no_prefix_of_it_is_taken) {
   expect_round_trip(std::vector<int>{1, -2, 3});
   expect_round_trip(std::vector<bool>{true, false, true});
   expect_round_trip(std::vector<std::string>{"", "a", "bc"});
+  expect_round_trip(std::deque<std::string>{"", "a", "bc"});
+  expect_round_trip(std::list<int>{1, -2, 3});
+  expect_round_trip(std::forward_list<std::string>{"b", "a", ""});
   expect_round_trip(std::array<short, 3>{1, 2, 3});
   expect_round_trip(std::pair{"key"s, 7L});
   expect_round_trip(std::tuple{1, "two"s, 3.0});
@@ -157,6 +164,10 @@ TEST(serialize, every_supported_type_survives_and_no_prefix_of_it_is_taken) {
   expect_round_trip(std::set<std::string>{"x", "y"});
   expect_round_trip(std::unordered_map<std::string, int>{{"one", 1}, {"two", 2}, {"three", 3}});
   expect_round_trip(std::unordered_set<int>{5, 6, 7});
+  expect_round_trip(std::multimap<std::string, int>{{"a", 2}, {"a", 1}, {"b", 3}});
+  expect_round_trip(std::multiset<int>{5, 5, 6});
+  expect_round_trip(std::unordered_multimap<std::string, int>{{"a", 2}, {"a", 1}, {"b", 3}});
+  expect_round_trip(std::unordered_multiset<std::string>{"x", "x", "y"});
   expect_round_trip(point{2.5, -3, "label"});
   expect_round_trip(secretive{42});
   expect_round_trip(tree{1, {{2, {}}, {3, {{4, {}}}}}});
@@ -306,6 +317,24 @@ TEST(serialize, equal_unordered_containers_have_equal_bytes) {
   std::unordered_set<std::string> a{"x", "y", "z"}, b(100);
   for (const auto* s : {"z", "y", "x"}) b.insert(s);
   EXPECT_EQ(encode_value(a), encode_value(b));
+}
+
+TEST(serialize, what_takes_memory_beside_its_own_size_is_counted) {
+  using troupe::detail::memory_outside;
+  const std::string text(1000, 'x');
+  EXPECT_EQ(memory_outside(7), 0u);
+  for (const auto bytes :
+       {memory_outside(text), memory_outside(std::vector{text}), memory_outside(std::deque{text}),
+        memory_outside(std::list{text}), memory_outside(std::forward_list{text}), memory_outside(std::array{text}),
+        memory_outside(std::set{text}), memory_outside(std::multimap<int, std::string>{{1, text}}),
+        memory_outside(std::tuple{1, text}), memory_outside(std::optional{text}),
+        memory_outside(std::variant<int, std::string>{text}), memory_outside(tree{1, {}}) + 1000,
+        memory_outside(point{1, 2, text})}) {
+    EXPECT_GE(bytes, 1000u);
+    EXPECT_LE(bytes, 1200u);
+  }
+  EXPECT_GE(memory_outside(std::list<int>(100)), 100 * (sizeof(int) + 2 * sizeof(void*)));
+  EXPECT_GE(memory_outside(std::deque<int>(100)), 100 * sizeof(int));
 }
 
 TEST(serialize, a_count_above_the_bytes_left_is_refused_before_memory_is_taken) {

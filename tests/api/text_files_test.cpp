@@ -174,7 +174,9 @@ TEST_F(text_files_test, that_are_empty_have_no_lines) {
 TEST_F(text_files_test, that_shrink_or_vanish_fail_the_job) {
   const auto path = write("a", "one\ntwo\nthree\n");
   const auto lines = session_.text_files(path, 2);
+  const auto whole = session_.whole_text_files(path);
   fs::resize_file(path, 9);
+  EXPECT_THAT(message_of([&] { whole.count(); }), HasSubstr("has shrunk while the job read it: it had 14 bytes"));
   EXPECT_THAT(message_of([&] { lines.count(); }),
               HasSubstr("'" + path +
                         "' has shrunk while the job read it: it had 14 bytes when the job was made and has 9 now"));
@@ -183,6 +185,16 @@ TEST_F(text_files_test, that_shrink_or_vanish_fail_the_job) {
   fs::remove(path);
   EXPECT_THAT(message_of([&] { lines.count(); }),
               HasSubstr("cannot open '" + path + "': No such file or directory; every executor must see"));
+}
+
+TEST_F(text_files_test, that_cannot_be_read_fail_the_job) {
+  const auto path = write("a", "one\n");
+  const auto lines = session_.text_files(path);
+  const auto whole = session_.whole_text_files(path);
+  fs::remove(path);
+  fs::create_directory(path);
+  EXPECT_THAT(message_of([&] { lines.count(); }), HasSubstr("cannot read '" + path + "': Is a directory; every"));
+  EXPECT_THAT(message_of([&] { whole.count(); }), HasSubstr("cannot read '" + path + "': Is a directory; every"));
 }
 
 TEST_F(text_files_test, that_grow_have_the_lines_that_they_had) {

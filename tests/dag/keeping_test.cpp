@@ -408,11 +408,41 @@ TEST_F(kept_datasets, of_two_jobs_at_once_are_kept_once) {
   h.drain();
   EXPECT_FALSE(h.end_of(first)->failure);
   EXPECT_FALSE(h.end_of(second)->failure);
+  EXPECT_EQ(h.executor(a).kept().size() + h.executor(b).kept().size(), 1u);
   EXPECT_THAT(submitted(run(grouped(1))), ElementsAre("use"));
   h.withdraw(words);
   EXPECT_THAT(h.executor(a).kept(), IsEmpty());
   EXPECT_THAT(h.executor(b).kept(), IsEmpty());
   h.check_idle();
+}
+
+TEST_F(kept_datasets, of_two_attempts_at_once_are_kept_once) {
+  dag_scheduler::options options;
+  options.speculation.enabled = true;
+  scheduler_harness two{options};
+  const auto a = two.add(executor_builder{}.cores(2).host("a"));
+  const auto b = two.add(executor_builder{}.cores(2).host("b"));
+  job_builder kept{"kept"};
+  kept.stage("keep", 4).buckets(1).keeps(words).stage("use", 1).reads(0);
+  const auto job = two.submit(kept);
+  std::vector<fake_attempt> all = two.attempts();
+  const auto last = all.back();
+  all.pop_back();
+  for (const auto& one : all) two.succeed(one, {}, 1s);
+  two.tick(10s);
+  ASSERT_THAT(two.attempts(), SizeIs(2)) << "a second attempt of " << last.partition;
+  const auto attempts = two.attempts();
+  auto& slower = two.executor(two.executor_of(attempts[1]));
+  const auto late = slower.report({slower.success(attempts[1])}); // under way when the other one is accepted
+  two.succeed(attempts[0], {}, 1s);
+  two.deliver(late);
+  std::size_t copies = 0;
+  for (const auto e : {a, b})
+    for (const auto& [cache, partition] : two.executor(e).kept()) copies += partition == last.partition;
+  EXPECT_EQ(copies, 1u);
+  two.drain();
+  ASSERT_TRUE(two.end_of(job));
+  two.check_idle();
 }
 
 TEST_F(kept_datasets, of_who_drains_are_made_elsewhere) {

@@ -190,6 +190,13 @@ TEST_F(executor_core_test, passes_on_broadcasts_to_drop) {
   EXPECT_EQ(std::get<effects::drop_broadcast>(out[1]).broadcast, (broadcast_id{7, 2}));
 }
 
+TEST_F(executor_core_test, passes_on_kept_partitions_to_drop) {
+  auto o = next();
+  o.surplus = {{cache_id{7}, 1}};
+  EXPECT_FALSE(o.empty());
+  EXPECT_EQ(apply(std::move(o)), (effects::execution_list{effects::drop_copy{{cache_id{7}, 1}}}));
+}
+
 TEST_F(executor_core_test, passes_on_that_an_open_lease_is_recalled) {
   const auto recall = [&](std::uint64_t lease) {
     auto o = next();

@@ -219,6 +219,23 @@ TEST_F(runner_control, a_killed_map_task_leaves_no_block) {
   EXPECT_EQ(blocks.bytes(), 0u);
 }
 
+TEST_F(runner_control, a_killed_task_of_a_kept_dataset_says_what_it_took_the_place_of) {
+  ASSERT_TRUE(blocks.put(cached_key({5}, 0), block_content::of("of an earlier job", {})));
+  auto& r = start();
+  r.open_lease(grant(1));
+  auto stage = native_stage<task<&stores_until_cancelled>>(1, 1, 1);
+  stage.keeps = cache_id{5};
+  stage.level = storage_level::memory_and_disk;
+  r.install(stage);
+  r.run(range(1, 1, 0, 1));
+  ASSERT_TRUE(world->entered.wait());
+  r.kill({{1}, 0, 0});
+  ASSERT_TRUE(log.wait_for(1));
+  EXPECT_EQ(log.batches()[0]->status(0), task_status::killed);
+  EXPECT_EQ(blocks.take_evicted(), std::vector{cached_key({5}, 0)});
+  EXPECT_EQ(blocks.bytes(), 0u);
+}
+
 TEST_F(runner_control, every_attempt_of_a_removed_stage_is_reported_once_as_killed) {
   auto& r = start();
   r.open_lease(grant(1));

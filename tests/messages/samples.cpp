@@ -28,7 +28,7 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 16);
+static_assert(field_count<executor_orders>() == 17);
 static_assert(field_count<executor_report>() == 9);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
@@ -413,6 +413,7 @@ std::vector<executor_orders> of() {
   full.takeovers = {full_takeover(), {}};
   full.withdrawn = {{0x8000000000000001u, 3}, {}};
   full.unkept = {cache_id{6}, cache_id{0xffffffffffffffffu}};
+  full.surplus = {{cache_id{7}, 0xfffffffeu}, {cache_id{8}, 0}};
   full.stop = true;
   return {full, {}};
 }

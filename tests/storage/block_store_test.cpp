@@ -298,6 +298,28 @@ TEST_F(cached_blocks, for_which_there_is_no_room_are_outputs_alone) {
   EXPECT_TRUE(store.get(key(7, 1), 0)) << "the task's readers have it";
 }
 
+TEST_F(cached_blocks, whose_successor_finds_no_room_are_said_to_be_gone) {
+  ASSERT_TRUE(keep(1, 0, storage_level::memory));
+  ASSERT_TRUE(store.put(key(6, 0), content_of({text})));
+  const auto kept = store.put_cached(part(1, 0), key(7, 0), content_of({text + text}), storage_level::memory);
+  ASSERT_TRUE(kept);
+  EXPECT_FALSE(*kept);
+  EXPECT_FALSE(is_kept(1, 0));
+  EXPECT_EQ(store.take_evicted(), std::vector{part(1, 0)});
+  store.remove(stage_id{7});
+  EXPECT_TRUE(*store.put_cached(part(1, 0), key(8, 0), content_of({text}), storage_level::memory));
+  EXPECT_TRUE(*store.put_cached(part(1, 0), key(8, 1), content_of({text}), storage_level::disk));
+  EXPECT_EQ(store.take_evicted(), std::vector<block_key>{}) << "another one is there";
+}
+
+TEST_F(cached_blocks, that_are_evicted_are_said_to_be_gone) {
+  ASSERT_TRUE(keep(1, 0, storage_level::memory));
+  store.evict(cache_id{1}, 0);
+  store.evict(cache_id{1}, 1);
+  EXPECT_FALSE(is_kept(1, 0));
+  EXPECT_EQ(store.take_evicted(), std::vector{part(1, 0)}) << "there was no other";
+}
+
 TEST_F(cached_blocks, of_one_dataset_do_not_chase_each_other) {
   ASSERT_TRUE(keep(1, 0, storage_level::memory));
   ASSERT_TRUE(keep(1, 1, storage_level::memory));

@@ -55,6 +55,7 @@ std::optional<std::string> fake_executor::apply(const executor_orders& orders) {
   takeovers_.insert(takeovers_.end(), orders.takeovers.begin(), orders.takeovers.end());
   withdrawn_.insert(withdrawn_.end(), orders.withdrawn.begin(), orders.withdrawn.end());
   for (const auto cache : orders.unkept) std::erase_if(kept_, [&](const auto& one) { return one.first == cache; });
+  for (const auto& copy : orders.surplus) kept_.erase({copy.cache, copy.partition});
   told_gone_.insert(told_gone_.end(), orders.gone.begin(), orders.gone.end());
   for (const auto id : orders.recalled) {
     const auto it = leases_.find(id);

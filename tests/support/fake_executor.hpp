@@ -128,7 +128,7 @@ private:
   std::set<std::pair<cache_id, partition_index>> kept_;
   std::map<stage_id, cache_id> caches_;
   bool keeps_ = true;
-  std::vector<evicted_partition> evicted_;
+  std::vector<kept_partition> evicted_;
   std::vector<refusal> refusals_;
   std::vector<fake_end> unsent_; ///< given back
   std::string refuse_grants_;

@@ -132,6 +132,24 @@ TEST(bad_input, functions_that_throw_fail_the_job_with_what_they_said) {
   cluster.check_clean();
 }
 
+TEST(bad_input, files_that_go_while_their_job_runs_fail_it_after_some_attempts) {
+  testing::temporary_directory directory;
+  const auto path = directory.path() + "/a";
+  std::ofstream{path} << "one\ntwo\n";
+  test_cluster cluster{two_executors({"troupe.task.max-failures=3"})};
+  auto session = cluster.make_session();
+  const auto lines = session.text_files(path);
+  EXPECT_EQ(lines.count(), 2u);
+  fs::resize_file(path, 4);
+  EXPECT_THAT(message_of([&] { lines.count(); }), HasSubstr("'" + path + "' has shrunk while the job read it"));
+  EXPECT_EQ(session.last_job().stages.at(0).failures, 3u);
+  fs::remove(path);
+  fs::create_directory(path);
+  EXPECT_THAT(message_of([&] { lines.count(); }), HasSubstr("cannot read '" + path + "': Is a directory"));
+  EXPECT_EQ(session.last_job().stages.at(0).failures, 3u);
+  cluster.check_clean();
+}
+
 TEST(bad_input, a_full_disk_fails_the_job_with_the_reason) {
   testing::temporary_directory directory;
   const small_disk disk{directory.path()};
