@@ -107,3 +107,11 @@ function(troupe_add_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
+
+# troupe_add_slow_test(NAME PROGRAM FILTER SECONDS): tests of a program that it leaves out by itself since they take
+# minutes, or gigabytes; run by `ctest -C slow`, one after the other.
+function(troupe_add_slow_test name program filter timeout)
+  add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter} CONFIGURATIONS slow)
+  set_tests_properties(${name} PROPERTIES
+    LABELS slow TIMEOUT ${timeout} ENVIRONMENT TROUPE_SLOW_TESTS=1 RUN_SERIAL ON FAIL_REGULAR_EXPRESSION "SKIPPED")
+endfunction()

@@ -6,6 +6,7 @@
 
 #include <troupe/runtime/storage/block_pages.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
+#include <troupe/runtime/transfer/retry_schedule.hpp>
 
 namespace troupe {
 
@@ -15,8 +16,6 @@ namespace {
 constexpr std::size_t max_open = 64;
 constexpr std::uint64_t smallest_window = 128 << 10;
 constexpr std::uint64_t largest_window = 4 << 20;
-constexpr duration first_pause = std::chrono::milliseconds{50};
-constexpr duration longest_pause = std::chrono::seconds{2};
 
 bool may_pass(ec code) { return code == ec::unreachable || code == ec::malformed || code == ec::io; }
 
@@ -68,8 +67,7 @@ result<void> block_reading::read_block(const page_taker& each) {
     }
   }
   std::uint64_t offset = 0;
-  auto pause = first_pause;
-  for (std::uint32_t failures = 0;;) {
+  for (retry_schedule schedule{env_.attempts};;) {
     if (env_.pool.stopped()) return make_error(ec::cancelled, "interrupted");
     if (env_.pool.is_forgotten(executor)) return make_error(ec::unreachable, "the executor is gone");
     const auto before = offset;
@@ -81,14 +79,9 @@ result<void> block_reading::read_block(const page_taker& each) {
     if (read.error().code == ec::cancelled && !env_.pool.stopped())
       return make_error(ec::unreachable, "the executor is gone");
     if (!may_pass(read.error().code)) return read;
-    if (offset > before) {
-      failures = 0;
-      pause = first_pause;
-    } else if (++failures >= std::max(1u, env_.attempts)) {
-      return read;
-    }
-    env_.pool.pause(pause);
-    pause = std::min(2 * pause, longest_pause);
+    const auto pause = schedule.failed(offset > before);
+    if (!pause) return read;
+    env_.pool.pause(*pause);
   }
 }
 

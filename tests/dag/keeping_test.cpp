@@ -221,10 +221,12 @@ TEST_F(kept_datasets, that_go_while_a_job_reads_them_are_made_again_for_it) {
   const auto job = h.submit(grouped(2));
   h.withdraw(words);
   EXPECT_THAT(h.executor(e).kept(), IsEmpty());
+  while (h.progress(job).stages[1].done < 2) h.succeed(h.attempts().front());
+  ASSERT_FALSE(h.end_of(job));
+  EXPECT_THAT(h.executor(e).kept(), IsEmpty()) << "it was told to drop what it kept after that, too";
   h.drain();
   ASSERT_TRUE(h.end_of(job));
   EXPECT_FALSE(h.end_of(job)->failure);
-  EXPECT_THAT(h.executor(e).kept(), IsEmpty()) << "it was told to drop what it kept after that, too";
   h.check_idle();
 }
 
@@ -313,9 +315,12 @@ TEST_F(kept_datasets, need_no_executors_of_those_that_need_not_run) {
   h.answer = [](const executor_shape&) {
     feasibility never;
     never.fixed = true;
+    never.feasible = false;
     return never;
   };
   h.lose(g);
+  const auto other = h.submit(job_builder{}.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}})).stage("s", 1).with(1));
+  ASSERT_TRUE(h.end_of(other) && h.end_of(other)->failure) << "that there are none any more is known";
   EXPECT_THAT(submitted(run(job)), ElementsAre("use"));
 }
 

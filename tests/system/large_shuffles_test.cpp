@@ -92,7 +92,7 @@ void sort_records(std::int64_t count) {
 TEST(shuffles_larger_than_memory, are_sorted_on_disk) { sort_records(2'000'000); }
 
 TEST(shuffles_larger_than_memory, of_4_gib_are_sorted_by_two_executors_of_256_mib) {
-  if (!std::getenv("TROUPE_SLOW_TESTS")) GTEST_SKIP() << "takes minutes and 10 GB of disk: set TROUPE_SLOW_TESTS";
+  if (!std::getenv("TROUPE_SLOW_TESTS")) GTEST_SKIP() << "takes minutes and 10 GB of disk: run with tests/run --slow";
   sort_records((std::int64_t{4} << 30) / record_size);
 }
 

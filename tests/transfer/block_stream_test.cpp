@@ -249,8 +249,10 @@ TEST_F(transfer_test, a_connection_that_brings_nothing_new_uses_up_the_attempts)
   auto options = client_options();
   options.attempts = 3;
   block_client c{options, secret, nullptr};
+  const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(c.fetch_value(at(breaking.port()), key(3, 0, 0)).error().code, ec::io);
   EXPECT_EQ(breaking.connections(), 3);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds{150}) << "with pauses between";
 }
 
 TEST_F(transfer_test, who_is_gone_is_waited_for_no_longer) {

@@ -1,5 +1,5 @@
 // A bucket of more than 4 GiB, whole and by way of files. Takes some ten gigabytes of the temporary directory and a
-// while: with TROUPE_SLOW_TESTS=1 only.
+// while: with tests/run --slow only.
 
 #include <cstdlib>
 
@@ -18,7 +18,7 @@ std::string encode_number(std::uint64_t n) {
 }
 
 TEST_F(transfer_test, blocks_beyond_4_gib_are_spilled_kept_and_read) {
-  if (!std::getenv("TROUPE_SLOW_TESTS")) GTEST_SKIP() << "set TROUPE_SLOW_TESTS=1";
+  if (!std::getenv("TROUPE_SLOW_TESTS")) GTEST_SKIP() << "takes a minute and 10 GB of disk: run with tests/run --slow";
   constexpr std::uint64_t records = 4608;
   constexpr std::size_t size = 1 << 20;
   constexpr incarnation epoch = 5;
