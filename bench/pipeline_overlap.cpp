@@ -2,9 +2,10 @@
 //
 //   pipeline_overlap [--master WHERE] [TASKS] [MILLISECONDS]
 //
-// Tasks of the first stage ("etl") and of the second, which has a GPU, sleep so long. Both stages have one slot. With a
-// barrier the second stage waits for all of the first; as a pipeline it follows task by task. Prints one line of JSON
-// per round and kind, the bound being what two stages of so many tasks take at best.
+// Tasks of the first stage ("etl") and of the second, which has a GPU, sleep so long. Both stages have one slot. The
+// barrier is a shuffle, which is needed where a profile may change at shuffles only; as a pipeline the second stage
+// follows task by task. Prints one line of JSON per round, the bound being what two stages of so many tasks take at
+// best.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -36,16 +37,23 @@ std::int64_t sleep_and_pass(const std::int64_t& milliseconds, std::int64_t n) {
   return n;
 }
 
-std::int64_t sleep(const std::int64_t& milliseconds, const std::int64_t& n) { return sleep_and_pass(milliseconds, n); }
+using pair = std::pair<std::int64_t, std::int64_t>;
 
+/// The second stage reads what a shuffle has brought, and so waits for all of the first.
 double barrier(troupe::session& session, std::uint32_t tasks, std::int64_t milliseconds) {
-  std::vector<std::int64_t> numbers(tasks);
-  troupe::job job{"barrier"};
-  auto first = job.stage("etl").run(troupe::task<"sleep", sleep>, milliseconds).arguments(numbers).profile(etl());
-  auto second = job.stage("gpu").run(troupe::task<"sleep", sleep>, milliseconds);
-  second.arguments(numbers).profile(gpu()).after(first);
   const auto start = steady::now();
-  session.run(job);
+  const auto count = session.range(0, tasks, tasks)
+                         .map(troupe::with(milliseconds), troupe::fn<sleep_and_pass>)
+                         .map([](std::int64_t n) {
+                           return pair{n, n};
+                         })
+                         .with_resources(etl())
+                         .reduce_by_key(std::plus<>{}, tasks)
+                         .map([](const pair& p) { return p.second; })
+                         .map(troupe::with(milliseconds), troupe::fn<sleep_and_pass>)
+                         .with_resources(gpu())
+                         .count();
+  if (count != tasks) throw std::runtime_error("a record is missing");
   return std::chrono::duration<double>(steady::now() - start).count();
 }
 
@@ -70,6 +78,7 @@ int main(int argc, char** argv) {
     const auto milliseconds = arguments.size() > 1 ? std::stol(arguments[1]) : 20;
     const auto bound = static_cast<double>((tasks + 1) * milliseconds) / 1000;
     pipeline(session, 1, 1); // so that the executors are there
+    barrier(session, 1, 1);
     for (int round = 0; round < 5; ++round) {
       const auto with_barrier = barrier(session, tasks, milliseconds);
       const auto flowing = pipeline(session, tasks, milliseconds);

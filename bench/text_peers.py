@@ -1,10 +1,10 @@
 """The jobs of text_jobs, for peers: word-count or sort with two worker cores and 4 GB.
 
-    python3 text_peers.py pyspark|dask word-count|sort OUTPUT INPUT
+    python3 text_peers.py pyspark|dask word-count|word-count-sql|sort OUTPUT INPUT
 
 Prints one line of JSON with the seconds that the job took in a session that had started. Spark's jobs are in Scala, in
-its own shell, since Python functions would be slower; the sort is in Spark SQL, which compares bytes, as sort does in the
-C locale.
+its own shell, since Python functions would be slower; the sort, and word-count-sql, are in Spark SQL, which compares bytes,
+as sort does in the C locale.
 """
 import json
 import os
@@ -16,6 +16,9 @@ import time
 SCALA = {
     "word-count": """sc.textFile(input).flatMap(_.trim.split("[ \\t\\r\\f\\u000b]+")).filter(_.nonEmpty).map(w => (w, 1L))
       .reduceByKey(_ + _).map(c => s"${c._2} ${c._1}").saveAsTextFile(output)""",
+    "word-count-sql": """spark.read.text(input).select(org.apache.spark.sql.functions.explode(
+      org.apache.spark.sql.functions.split($"value", "[ \\t\\r\\f\\u000b]+")).as("word"))
+      .where("word != ''").groupBy("word").count().selectExpr("concat(count, ' ', word)").write.text(output)""",
     "sort": """spark.read.text(input).sort("value").write.text(output)""",
 }
 

@@ -72,6 +72,19 @@ TEST_F(block_store_test, a_repeated_key_changes_nothing) {
   EXPECT_EQ(store.bytes(), stored(3));
 }
 
+TEST_F(block_store_test, pages_of_several_pieces_are_read_one_after_another) {
+  block_store store{{{directory}, 1 << 20}};
+  bucket_writer writer{{.buckets = 1}};
+  std::string all;
+  for (const char c : {'a', 'b', 'c'}) all += std::string(100'000, c);
+  for (std::size_t at = 0; at < all.size(); at += 100'000) writer.write_whole(0, all.substr(at, 100'000));
+  ASSERT_TRUE(store.put(key(1, 0), writer.finish()));
+  const auto view = store.get(key(1, 0), 0);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->parts.size(), 3u);
+  EXPECT_TRUE(text_of(*view) == all);
+}
+
 TEST_F(block_store_test, sets_beyond_the_limit_lie_in_one_private_file_each) {
   block_store store{{{directory}, memory_of({"12345", "67890"})}};
   ASSERT_TRUE(store.put(key(1, 0), content_of({"12345", "67890"})));

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -106,6 +110,95 @@ TEST(lost_map_outputs, are_made_again) {
   EXPECT_EQ(job.get(), expected_of_three_stages());
   EXPECT_GT(meeting.arrivals("map").size(), 4u) << "no map task ran again";
   cluster.await_idle();
+  cluster.check_clean();
+}
+
+TEST(lost_map_outputs, of_one_executor_alone_are_made_again) {
+  const rendezvous meeting;
+  test_cluster cluster{two_executors()};
+  auto session = cluster.make_session();
+  background<std::uint64_t> job{cluster, [&] {
+                                  return session.range(0, 8, 8)
+                                      .map(with(meeting.directory()),
+                                           [](const std::string& where, std::int64_t n) {
+                                             const auto name = std::to_string(n) + ".by." + std::to_string(::getpid());
+                                             std::ofstream{where + "/" + name, std::ios::app} << 'x';
+                                             arrive(where, "map");
+                                             return std::pair{n, n};
+                                           })
+                                      .group_by_key(8)
+                                      .filter(with(meeting.directory()),
+                                              [](const std::string& where, const auto&) {
+                                                arrive(where, "reduce");
+                                                return true;
+                                              })
+                                      .count();
+                                }};
+  meeting.await("map", 2); // so that both make some
+  meeting.open("map");
+  const auto victim = executor_of(cluster, meeting.await("reduce", 2).front());
+  cluster.kill(victim);
+  meeting.open("reduce");
+  EXPECT_EQ(job.get(), 8u);
+  std::map<std::string, std::vector<pid_t>> makers;
+  std::uintmax_t runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{meeting.directory()})
+    if (const auto name = entry.path().filename().string(); name.find(".by.") != name.npos) {
+      makers[name.substr(0, 1)].push_back(std::stoi(name.substr(5)));
+      runs += entry.file_size();
+    }
+  ASSERT_THAT(makers, SizeIs(8));
+  std::size_t lost = 0;
+  for (const auto& [partition, pids] : makers) {
+    const bool by_victim = std::find(pids.begin(), pids.end(), victim.pid) != pids.end();
+    lost += by_victim;
+    EXPECT_EQ(pids.size(), by_victim ? 2u : 1u) << "partition " << partition;
+  }
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(runs, 8 + lost);
+  cluster.check_clean();
+}
+
+// -- whatever happens meanwhile
+
+using float_sums = std::vector<std::pair<std::int64_t, double>>;
+
+float_sums add_up(session& session, const std::string& where) {
+  return session.range(0, 100'000, 8)
+      .map([](std::int64_t n) {
+        return std::pair{n % 5, 1.0 / static_cast<double>(n + 1)};
+      })
+      .reduce_by_key(std::plus<>{}, 3)
+      .map(with(where),
+           [](const std::string& directory, const std::pair<std::int64_t, double>& sum) {
+             arrive(directory, "sum");
+             return sum;
+           })
+      .collect();
+}
+
+TEST(sums_of_floats, are_the_same_bit_for_bit_wherever_they_are_made_and_whatever_is_lost) {
+  const rendezvous open;
+  open.open("sum");
+  float_sums expected;
+  {
+    test_cluster one{{.master = "local[1]"}};
+    auto session = one.make_session();
+    expected = add_up(session, open.directory());
+  }
+  ASSERT_THAT(expected, SizeIs(5));
+  {
+    test_cluster many{{.master = "local-cluster[2,2,1g]"}};
+    auto session = many.make_session();
+    for (int round = 0; round < 5; ++round) EXPECT_EQ(add_up(session, open.directory()), expected);
+  }
+  const rendezvous meeting;
+  test_cluster cluster{two_executors()};
+  auto session = cluster.make_session();
+  background<float_sums> job{cluster, [&] { return add_up(session, meeting.directory()); }};
+  cluster.kill(executor_of(cluster, meeting.await("sum").front()));
+  meeting.open("sum");
+  EXPECT_EQ(job.get(), expected);
   cluster.check_clean();
 }
 

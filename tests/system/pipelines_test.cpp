@@ -1,5 +1,6 @@
 // Stages of different profiles that feed each other partition by partition, with real processes.
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -190,6 +191,52 @@ TEST_P(pipelines_that_lose_somebody, make_what_is_missing_again_and_fail_no_stag
 }
 INSTANTIATE_TEST_SUITE_P(the, pipelines_that_lose_somebody, ::testing::Values("producer", "consumer"),
                          [](const auto& param) { return std::string{param.param}; });
+
+/// The first consumer has read its partition, and what it made is lost before the others have read theirs.
+class producers_of_lost_consumers : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(that, producers_of_lost_consumers, ::testing::Bool(),
+                         [](const auto& param) { return std::string{param.param ? "may_differ" : "repeat"}; });
+
+TEST_P(producers_of_lost_consumers, run_again_only_where_nothing_was_kept) {
+  const testing::temporary_directory marks;
+  const rendezvous meeting;
+  test_cluster cluster{{.master = "local-cluster[3,1,1g]"}};
+  auto session = cluster.make_session();
+  auto made = session.range(0, 2, 2).map(with(marks.path()), [](const std::string& directory, std::int64_t n) {
+    count(directory, std::to_string(n));
+    return n;
+  });
+  if (GetParam()) made = made.indeterminate();
+  auto running = std::async(std::launch::async, [&] {
+    return made.with_resources(whole(1, "64m"))
+        .map(with(meeting.directory()),
+             [](const std::string& where, std::int64_t n) {
+               if (n == 0) std::ofstream{where + "/used.pid"} << ::getpid();
+               if (n == 1) arrive(where, "use");
+               return std::pair{n, n};
+             })
+        .with_resources(whole(1, "96m"))
+        .reduce_by_key(std::plus<>{}, 2)
+        .count();
+  });
+  meeting.await("use");
+  EXPECT_TRUE(testing::wait_until([&] {
+    const auto status = cluster.jobs().status();
+    return status && !status->jobs.empty() && status->jobs.back().stages.at(1).done == 1;
+  }));
+  pid_t user = 0;
+  std::ifstream{meeting.directory() + "/used.pid"} >> user;
+  ::kill(user, SIGKILL);
+  EXPECT_TRUE(testing::wait_until([&] {
+    const auto all = cluster.executors();
+    return std::none_of(all.begin(), all.end(), [&](const auto& e) { return e.pid == user; });
+  })) << "that it is lost is known before the stage is complete";
+  meeting.open("use");
+  EXPECT_EQ(running.get(), 2u);
+  EXPECT_EQ(fs::file_size(marks.path() + "/0"), GetParam() ? 1u : 2u);
+  EXPECT_EQ(fs::file_size(marks.path() + "/1"), 1u);
+  cluster.check_clean();
+}
 
 TEST_F(pipelines_of_a_cluster, overlap_as_their_events_tell) {
   const testing::temporary_directory events;

@@ -95,6 +95,15 @@ TEST(block_protocol, requests_are_bounded) {
   EXPECT_FALSE(protocol::read_grant(body(protocol::encode(protocol::grant{protocol::max_credit + 1}))));
 }
 
+TEST(block_protocol, other_protocols_and_kinds_of_blocks_are_malformed) {
+  auto hello = protocol::encode(protocol::hello{1, "cluster", make_nonce()});
+  hello[5] ^= 1; // of what every hello begins with
+  EXPECT_FALSE(protocol::read_hello(body(hello)));
+  auto fetch = protocol::encode(protocol::fetch{1, false, {{key(1, 2, 3), 4, 5}}});
+  fetch[14] = 99; // behind length, kind, credit and whether descriptors may be lent
+  EXPECT_FALSE(protocol::read_fetch(body(fetch)));
+}
+
 TEST(block_protocol, a_failure_of_an_unknown_code_is_malformed) {
   auto frame = protocol::encode(make_error(ec::io, "x"));
   frame[5] = 0;

@@ -2,6 +2,7 @@
 
 #include "transfer_fixture.hpp"
 
+#include <troupe/runtime/little_endian.hpp>
 #include <troupe/runtime/scheduling/bucket_sizes.hpp>
 
 namespace troupe::testing_transfer {
@@ -121,6 +122,19 @@ TEST_F(transfer_test, what_is_announced_and_does_not_come_takes_no_memory) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::io) << "the connection ends before the page does: " << refused.error().message;
   EXPECT_EQ(liar.connections(), 2) << "tried again, so often and no more";
+}
+
+TEST_F(transfer_test, a_frame_that_is_too_long_is_not_waited_for) {
+  lying_server liar{secret, [](raw_socket& peer) {
+                      std::string length;
+                      little_endian::append(length, protocol::max_server_frame + 1);
+                      peer.send(length);
+                      peer.ended();
+                    }};
+  auto options = client_options();
+  options.attempts = 1;
+  block_client c{options, secret, nullptr};
+  EXPECT_EQ(c.fetch_value(at(liar.port()), key(1, 0, 0)).error().code, ec::malformed);
 }
 
 TEST_F(transfer_test, a_damaged_block_is_noticed_and_fetched_again) {
