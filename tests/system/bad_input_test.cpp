@@ -60,9 +60,9 @@ private:
   std::string path_;
 };
 
-test_cluster::options two_executors(std::vector<std::string> conf = {}) {
-  conf.insert(conf.begin(), "troupe.executor.memory=128m");
-  return {.master = "local-cluster[2,1,128m]", .conf = std::move(conf)};
+test_cluster::options two_executors(std::vector<std::string> conf = {}, const std::string& memory = "128m") {
+  conf.insert(conf.begin(), "troupe.executor.memory=" + memory);
+  return {.master = "local-cluster[2,1," + memory + "]", .conf = std::move(conf)};
 }
 
 dataset<std::pair<std::int64_t, std::string>> pairs(session& in, std::int64_t count, std::int64_t size) {
@@ -87,7 +87,9 @@ TEST(bad_input, empty_datasets_pass_through_everything) {
 }
 
 TEST(bad_input, records_larger_than_any_chunk_arrive_whole) {
-  test_cluster cluster{two_executors({"troupe.reducer.max-size-in-flight=64k", "troupe.transfer.same-host=never"})};
+  // Of three records: all as they are, two as blocks, one as the page it came in and one as a page that is written.
+  test_cluster cluster{
+      two_executors({"troupe.reducer.max-size-in-flight=64k", "troupe.transfer.same-host=never"}, "256m")};
   auto session = cluster.make_session();
 #if defined(__SANITIZE_THREAD__) // which takes several bytes for each
   constexpr std::int64_t size = 4'000'000;
