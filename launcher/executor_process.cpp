@@ -349,6 +349,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   if (start.shuffle_service)
     executor.take_over = [&, to_log = log.loggers()("launcher")](const block_takeover& what,
                                                                  const std::function<bool()>& stop) {
+      // Nobody reads any more at the places of those whose outputs are all gone.
+      if (blocks->bytes() == 0) (*server)->close_inherited();
       error failure;
       auto taken = take_over(what, *blocks, **server, *secret, connecting, stop, failure);
       if (failure) to_log->warn("take-over executor={} {}", what.from.executor.value, failure.message);

@@ -17,10 +17,9 @@ host_directory host_directory::join(const settings& s, const std::string& run_di
     return shared;
   }
   shared.sockets_.emplace(std::move(*sockets));
-  if (s.get(keys::local_dir).empty()) return shared;
   auto files = share_local_directory(s, name);
   if (files)
-    shared.files_.emplace(std::move(*files));
+    shared.files_ = std::move(*files);
   else
     warn(files.error());
   return shared;

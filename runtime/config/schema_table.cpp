@@ -185,7 +185,7 @@ constexpr setting_schema entries[] = {
     paths(keys::local_dir, all,
           "Where executors keep what exceeds their memory for blocks and buffers, in private directories that end with "
           "the session: a list, best of directories on disks of their own, which are used in turn; one that is full or "
-          "fails is left out. Not set: in the run directory."),
+          "fails is left out. Not set: in the run directory, or in /var/tmp where that lies in memory."),
     time_or_never(
         keys::locality_executor_wait, "3s", 0, driver,
         "How long a free slot waits for a task that would rather run on its executor before it takes one that "

@@ -178,6 +178,7 @@ void dag_scheduler::drain(executor_index e) {
 /// run, others wait. Called whenever a stage completed or lost something.
 void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
   if (job.state == job_state::accepted) return; // what was kept for it may go before it begins
+  if (job.contradiction) return fail(job, *std::exchange(job.contradiction, std::nullopt), now, out);
   for (auto& stage : job.stages)
     if (broken_.contains(stage.id) && !restart_gang(job, stage, now, out)) return;
   const auto must_run = stages_to_run(job);

@@ -267,7 +267,7 @@ private:
   void unready(stage_run& stage);
   void unready(task_lane& lane);
   executor_orders& orders_for(executor_index e);
-  void tell_readers_of(executor_id lost, const std::unordered_map<stage_id, std::vector<partition_index>>& kept);
+  void tell_readers_of(executor_id lost, const std::unordered_map<stage_id, kept_partitions>& kept);
   void drop_lease(lease_record& lease, bool revoke, time_point now, effects::list& out);
   void flush(effects::list& out);
   void touch_idle(executor_index e, time_point now);
@@ -280,6 +280,7 @@ private:
   static attempt_number readable_attempt(const stage_run& stage, partition_index partition);
   void feed(job_run& job, stage_run& stage, partition_index partition, time_point now);
   static bool admit(const job_run& job, stage_run& stage, partition_index partition);
+  static void refuse_second_version(job_run& job, const stage_run& stage, partition_index partition);
   void recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out);
   void count_unread(stage_run& stage, partition_index partition, bool is_unread);
   static bool was_read(const job_run& job, const stage_run& stage, partition_index partition);
@@ -339,6 +340,8 @@ private:
   bool take_back(time_point now);
 
   // sharing.cpp: whose the next slot is
+  std::uint32_t slots_of_line(const stage_run& stage) const;
+  bool serves_line(const lease_record& lease, const stage_run& stage) const;
   bool comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const;
   task_lane& first_in_line(const std::map<rank, task_lane*>& lanes, const lease_record* freed) const;
   void serve(lease_record& lease, stage_run& stage);
@@ -482,6 +485,7 @@ private:
   std::uint64_t load_number_ = 0;
   bool scarce_due_ = false; ///< something in this event changes which executors are kept for whom
   bool load_due_ = false;   ///< something in this event changes what the allocator should do
+  std::vector<std::pair<demand_index, rank>> newly_ready_; ///< the same, if they still wait at its end
   std::uint64_t next_job_ = 1;
   std::uint64_t next_stage_ = 1;
   std::uint64_t stale_ = 0;

@@ -67,8 +67,7 @@ void dag_scheduler::convict(stage_task task, time_point now) {
 
 /// Whoever may be reading these outputs is told that they do not come: a process that is frozen, or behind a cut wire,
 /// would be waited for as long as silence is allowed.
-void dag_scheduler::tell_readers_of(executor_id lost,
-                                    const std::unordered_map<stage_id, std::vector<partition_index>>& kept) {
+void dag_scheduler::tell_readers_of(executor_id lost, const std::unordered_map<stage_id, kept_partitions>& kept) {
   std::set<executor_index> told;
   for (const auto& [stage_number, partitions] : kept) {
     const auto* stage = find_stage(stage_number);

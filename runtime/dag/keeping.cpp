@@ -52,7 +52,7 @@ void dag_scheduler::take_kept(job_run& job, stage_run& stage, partition_index pa
   const auto e = pool_.find(on);
   stage.tasks.output_moved(partition, e);
   stage.from_cache[partition] = stage.stays[partition] = true;
-  pool_[e].kept[stage.id].push_back(partition);
+  pool_[e].kept[stage.id].add(partition);
   job.touched.add(on);
 }
 

@@ -174,6 +174,7 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
   auto& executor = pool_[lease.executor];
   const auto entry = entry_of(*batch, i);
   if (!entry || entry->is_map_output() != stage.spec->is_shuffle_map() ||
+      (entry->kind == result_kind::files && !stage.hands_on) ||
       !bucket_sizes::parse(entry->buckets, stage.spec->buckets)) {
     // Never trusted: the attempt counts as failed.
     task_failure why;
@@ -192,21 +193,26 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
     stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
   }
   stage.placed(p, lease, executor.info);
-  if (stage.hands_on) stage.handed.erase(p); // of an earlier attempt
+  if (stage.hands_on) { // of an earlier attempt
+    stage.handed.erase(p);
+    stage.in_place.erase(p);
+  }
   if (stage.keeps) {
     stage.from_cache[p] = false; // of what was there before it was lost
     stage.stays[p] = entry->kind == result_kind::kept_output && on_kept(stage, p, lease.executor);
   }
   if (entry->is_map_output()) {
-    executor.kept[stage.id].push_back(p);
+    executor.kept[stage.id].add(p);
     stage.bucket_sizes_of_map[p] = entry->buckets;
   } else if (entry->kind == result_kind::block && stage.hands_on) {
-    executor.kept[stage.id].push_back(p);
+    executor.kept[stage.id].add(p);
     stage.handed[p] = entry->bytes;
+  } else if (entry->kind == result_kind::files) {
+    stage.in_place[p] = entry->bytes;
   } else if (!stage.keeps_values) {
     // Nobody asks for it: what the executor still stores of it is worth nothing and goes with the stage.
   } else if (entry->kind == result_kind::block) {
-    executor.kept[stage.id].push_back(p);
+    executor.kept[stage.id].add(p);
     result_location where;
     where.partition = p;
     where.attempt = batch->attempt(i);
@@ -344,16 +350,16 @@ bool dag_scheduler::on_fetch_failure(job_run& job, stage_run& stage, const outco
 /// The map outputs of all unfinished jobs that this executor keeps.
 void dag_scheduler::lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out) {
   std::set<job_id> hit;
+  // What is lost may be made again of what it keeps from former jobs, which then stands among these.
   auto& kept = pool_[e].kept;
-  for (auto it = kept.begin(); it != kept.end();) {
-    auto* stage = find_stage(it->first);
-    if (!stage || !stage->spec->is_shuffle_map()) { // results stay: nobody has missed them
-      ++it;
-      continue;
-    }
-    const auto partitions = std::move(it->second);
-    it = kept.erase(it);
-    for (const auto p : partitions) lose_output(*stage, p, out);
+  std::vector<stage_id> all;
+  for (const auto& [id, partitions] : kept) all.push_back(id);
+  for (const auto id : all) {
+    auto* stage = find_stage(id);
+    if (!stage || !stage->spec->is_shuffle_map()) continue; // results stay: nobody has missed them
+    const auto entry = kept.extract(id);
+    if (!entry) continue;
+    for (const auto p : entry.mapped()) lose_output(*stage, p, out);
     if (stage->state != stage_state::running) hold_back(*stage, now); // else its attempt makes them along with the rest
     hit.insert(stage->job);
   }
@@ -383,7 +389,7 @@ bool dag_scheduler::resubmit(time_point now, effects::list& out) {
 void dag_scheduler::lose_output(stage_run& stage, partition_index partition, effects::list& out) {
   auto& executor = pool_[stage.tasks.executor_of(partition)];
   if (const auto it = executor.kept.find(stage.id); it != executor.kept.end()) {
-    std::erase(it->second, partition);
+    it->second.remove(partition);
     if (it->second.empty()) executor.kept.erase(it);
   }
   auto& job = *find_job(stage.job);
@@ -395,6 +401,7 @@ void dag_scheduler::lose_output(stage_run& stage, partition_index partition, eff
     kept_.remove(stage.keeps, partition, executor.info.executor); // it is no more to be had than the output
   }
   stage.tasks.invalidate(partition);
+  refuse_second_version(job, stage, partition);
   recall_inputs(job, stage, partition, out);
   if (stage.spec->barrier && stage.state == stage_state::running)
     break_gang(stage, "what the task of partition " + std::to_string(partition) + " had made was lost");

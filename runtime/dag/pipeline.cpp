@@ -55,8 +55,9 @@ void dag_scheduler::connect(job_run& job) {
 std::uint64_t dag_scheduler::output_size(const stage_run& stage, partition_index partition) {
   if (stage.keeps && stage.stays[partition]) return 0; // in any case
   if (!stage.spec->is_shuffle_map()) {
-    const auto files = stage.handed.find(partition);
-    return files == stage.handed.end() ? 0 : files->second;
+    if (const auto files = stage.handed.find(partition); files != stage.handed.end()) return files->second;
+    const auto files = stage.in_place.find(partition);
+    return files == stage.in_place.end() ? 0 : files->second;
   }
   const auto sizes = bucket_sizes::parse(stage.bucket_sizes_of_map[partition], stage.spec->buckets);
   return sizes ? sizes->of(0) : 0; // it was parsed before
@@ -133,19 +134,39 @@ bool dag_scheduler::admit(const job_run& job, stage_run& stage, partition_index 
   return stage.tasks.status_of(partition) == task_set::status::pending;
 }
 
+/// What an indeterminate task makes again may be something else. Where one of those that read it has read what it made
+/// first, and another one has not, they would go on from different things.
+void dag_scheduler::refuse_second_version(job_run& job, const stage_run& stage, partition_index partition) {
+  if (!stage.spec->indeterminate || job.contradiction) return;
+  const auto first = std::ranges::find_if(
+      stage.feeds, [&](std::uint32_t c) { return job.stages[c].tasks.status_of(partition) == task_set::status::done; });
+  if (first == stage.feeds.end() || was_read(job, stage, partition)) return;
+  job.contradiction = make_error(
+      ec::fetch_failed, "what partition " + std::to_string(partition) + " of stage " + std::to_string(stage.index) +
+                            " (" + stage.spec->name + ") had made is lost, and stage " + std::to_string(*first) + " (" +
+                            job.stages[*first].spec->name +
+                            ") has read it, while another one has not; since that stage is indeterminate, running the "
+                            "task again could give the two different inputs: submit the job again");
+  job.unsettled = true;
+}
+
 /// What the task has to be run for is lost: its inputs are made again where they are gone.
 void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out) {
   if (stage.fed_by.empty()) return;
   stage.tasks.withhold(partition);
   for (const auto number : stage.fed_by) {
     auto& parent = job.stages[number];
-    if (parent.tasks.status_of(partition) != task_set::status::done) continue;
+    if (parent.tasks.status_of(partition) != task_set::status::done) {
+      refuse_second_version(job, parent, partition);
+      continue;
+    }
     if (parent.has_consumed(partition)) {
       parent.consumed[partition] = false;
       --parent.consumed_count;
       if (!is_kept_for(parent, partition)) {
         parent.handed.erase(partition);
         parent.tasks.invalidate(partition);
+        refuse_second_version(job, parent, partition);
         out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
         recall_inputs(job, parent, partition, out);
         continue;
@@ -198,18 +219,19 @@ void dag_scheduler::consume_all_inputs(job_run& job, stage_run& stage, time_poin
 void dag_scheduler::drop_consumed(job_run& job, stage_run& stage, partition_index partition, time_point now) {
   if (!has_output(stage, partition) || !was_read(job, stage, partition)) return;
   count_unread(stage, partition, false);
+  stage.in_place.erase(partition);
   if (!is_kept(stage, partition) || is_wanted(job, stage, partition)) return;
   const auto e = stage.tasks.executor_of(partition);
   auto& executor = pool_[e];
   const auto kept = executor.kept.find(stage.id);
-  if (kept == executor.kept.end() || std::erase(kept->second, partition) == 0) return;
+  if (kept == executor.kept.end() || !kept->second.remove(partition)) return;
   if (kept->second.empty()) executor.kept.erase(kept);
   if (!stage.keeps || !stage.from_cache[partition])
     orders_for(e).consumed.push_back({stage.id, partition, stage.tasks.attempt_of(partition), 0});
   stage.consumed[partition] = true;
   ++stage.consumed_count;
   if (!executor.kept.empty()) return;
-  load_due_ = true; // it need not wait for readers any more
+  load_due_ = load_due_ || executor.leases.empty(); // it need not wait for readers any more
   if (executor.status == executor_record::state::draining) hand_over(e);
   touch_idle(e, now);
   if (executor.leases.empty()) executor.idle_since = now; // until now it was there for those who read

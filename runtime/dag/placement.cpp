@@ -20,7 +20,7 @@ void dag_scheduler::make_ready(stage_run& stage, time_point now) {
     for (const auto d : lane.demands) is_new |= ready_[d].emplace(rank_of(lane), &lane).second;
     if (!is_new) continue;
     lane.served = now;
-    load_due_ = true;
+    newly_ready_.emplace_back(lane.demands.front(), rank_of(lane));
     scarce_due_ = true;
     if (!stage.spec->barrier) continue;
     gangs_.emplace(turn_of(lane), &lane);
@@ -395,7 +395,10 @@ void dag_scheduler::schedule(time_point now, effects::list& out) {
   watch_unsatisfied(now);
   watch_unschedulable(now, out);
   flush(out);
-  // Who waits for room waits for the allocator: it hears at once, not at the next tick.
+  // Who waits for room waits for the allocator: it hears at once, not at the next tick. Of whoever found room it need
+  // not hear: in a pipeline that keeps pace that is every task.
+  for (const auto& [d, r] : std::exchange(newly_ready_, {}))
+    if (const auto lanes = ready_.find(d); lanes != ready_.end() && lanes->second.contains(r)) load_due_ = true;
   if (load_due_ && !ready_.empty()) report_load(now, out);
   load_due_ = false;
   for (const auto id : finished_) {

@@ -21,7 +21,7 @@ void dag_scheduler::count_asks(stage_run& stage, bool unfinished) {
 /// Whether an unfinished stage asks for the resource for whose sake this one is to leave its executors alone. Not one
 /// that no present executor could serve. One that still waits for its own inputs counts for later stages alone: else
 /// two such would wait for each other, and a stage for what cannot begin before it has ended. One into which this one
-/// flows counts also then where this one can run elsewhere.
+/// flows counts where this one can run elsewhere, and there alone: both would else run by turns, not side by side.
 bool dag_scheduler::is_asked_by_others(const stage_run& stage, const std::string& resource) const {
   const auto known = asking_.find(resource);
   if (known == asking_.end()) return false;
@@ -33,23 +33,15 @@ bool dag_scheduler::is_asked_by_others(const stage_run& stage, const std::string
   return std::any_of(known->second.begin(), known->second.end(), [&](const auto& entry) {
     const auto& asker = *entry.second;
     if (&asker == &stage || asker.paused || !can_be_served(asker)) return false; // one that pauses takes none
-    if (asker.state == stage_state::running && !asker.is_starved()) return true;
     if (asker.job == stage.job && asker.line == stage.line && asker.index > stage.index) return runs_on_plain(stage);
+    if (asker.state == stage_state::running && !asker.is_starved()) return true;
     return std::pair{asker.job, asker.index} < std::pair{stage.job, stage.index};
   });
 }
 
 /// Whether an executor could run its tasks that has nothing which they do not ask for.
 bool dag_scheduler::runs_on_plain(const stage_run& stage) const {
-  return std::any_of(pool_.all().begin(), pool_.all().end(), [&](const auto& entry) {
-    const auto e = entry.second;
-    return std::any_of(stage.demands().begin(), stage.demands().end(), [&](demand_index d) {
-      const auto& custom = pool_[e].info.capacity.custom;
-      const auto& task = pool_.demand_of(d).content->task;
-      return pool_.satisfies(e, d) &&
-             std::all_of(custom.begin(), custom.end(), [&](const auto& has) { return task.contains(has.first); });
-    });
-  });
+  return std::ranges::any_of(stage.demands(), [this](demand_index d) { return pool_.plainly_satisfying(d) > 0; });
 }
 
 /// Decides for each demand that waits, by its first stage. Under `exact` an executor runs what it was started for.

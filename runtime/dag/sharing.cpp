@@ -1,5 +1,6 @@
 // Whose the next slot is: first come first served, or pools with weights and minimum shares.
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <set>
@@ -10,13 +11,29 @@
 
 namespace troupe {
 
+/// The slots of all stages that flow into each other: each for itself would get as many as the other, and producers
+/// would run away from their consumers.
+std::uint32_t dag_scheduler::slots_of_line(const stage_run& stage) const {
+  std::uint32_t slots = stage.slots;
+  if (stage.feeds.empty() && stage.fed_by.empty()) return slots;
+  for (const auto& other : jobs_.at(stage.job).stages)
+    if (other.line == stage.line && other.id != stage.id) slots += other.slots;
+  return slots;
+}
+
+bool dag_scheduler::serves_line(const lease_record& lease, const stage_run& stage) const {
+  return std::ranges::any_of(jobs_.at(stage.job).stages, [&](const stage_run& other) {
+    return other.line == stage.line && other.id == lease.serves;
+  });
+}
+
 /// Whose the next slot is: by rank, or where pools share, of the pool that lacks most. `freed`: counts as given back.
 bool dag_scheduler::comes_before(const task_lane& a, const task_lane& b, const lease_record* freed) const {
   if (sharing_.are_fair() && a.stage != b.stage) {
     const auto& x = *a.stage;
     const auto& y = *b.stage;
     if (x.pool != y.pool) return sharing_.comes_before(x.pool, y.pool, freed ? freed->pool : std::nullopt);
-    const auto slots = [&](const stage_run& s) { return s.slots - (freed && freed->serves == s.id ? 1 : 0); };
+    const auto slots = [&](const stage_run& s) { return slots_of_line(s) - (freed && serves_line(*freed, s) ? 1 : 0); };
     if (sharing_.is_fair_inside(x.pool) && slots(x) != slots(y)) return slots(x) < slots(y);
   }
   return rank_of(a) < rank_of(b);

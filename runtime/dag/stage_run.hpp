@@ -122,6 +122,8 @@ public:
   std::uint32_t consumed_count = 0;
   /// Of commands whose files commands of another stage read: sizes of what executors keep of them, by partition.
   std::map<partition_index, std::uint64_t> handed;
+  /// Of the same: sizes of what lies under names of its own alone and was not read yet.
+  std::map<partition_index, std::uint64_t> in_place;
   bool hands_on = false;              ///< it is such a stage
   std::vector<bool> unread;           ///< outputs that a task of those which it feeds has to read yet
   std::uint64_t unconsumed_bytes = 0; ///< of those
@@ -258,6 +260,7 @@ struct job_run {
   std::vector<stage_run> stages;
   touched_executors touched;            ///< that know a stage of it
   bool unsettled = false;               ///< a stage of it may start that could not before
+  std::optional<error> contradiction;   ///< it cannot become right any more, for this reason
   std::set<shape_id> unanswered;        ///< whether these can be had is being asked; nothing starts before
   std::uint32_t failed_slot_checks = 0; ///< of its gangs, before it starts
   time_point next_slot_check{};

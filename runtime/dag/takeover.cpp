@@ -99,12 +99,12 @@ void dag_scheduler::on_taken_over(executor_index s, const block_takeover& what, 
     }
     auto& kept = pool_[e].kept;
     const auto at = kept.find(stage->id);
-    if (at == kept.end() || std::erase(at->second, block.partition) == 0) {
+    if (at == kept.end() || !at->second.remove(block.partition)) {
       drop();
       continue;
     }
     if (at->second.empty()) kept.erase(at);
-    pool_[s].kept[stage->id].push_back(block.partition);
+    pool_[s].kept[stage->id].add(block.partition);
     stage->tasks.output_moved(block.partition, s);
     stage->value_moved(block.partition, endpoint_of(pool_[s].info));
     moved.insert(stage->id);

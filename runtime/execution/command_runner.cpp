@@ -306,6 +306,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     if (published) {
       if (settings.hand_over && task.stage.hands_on) end = hand_on(task, arguments.outputs, name, stop);
       if (!end.failure) end.bytes = *published;
+      if (!end.failure && !end.stored() && task.stage.hands_on) end.kind = result_kind::files;
       keep_only_what_it_wrote(*directory);
     } else {
       end = failed_attempt(task_status::failed, published.error().message, tail_of_file(spec.stderr_file));

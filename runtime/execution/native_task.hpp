@@ -31,7 +31,9 @@ struct attempt_end {
   std::uint64_t peak_memory = 0;         ///< of a command, bytes
 
   /// True when the attempt left a block set in the executor's store.
-  bool stored() const noexcept { return status == task_status::succeeded && kind != result_kind::inline_value; }
+  bool stored() const noexcept {
+    return status == task_status::succeeded && kind != result_kind::inline_value && kind != result_kind::files;
+  }
 };
 
 /// An end with a failure of these (bounded) words.

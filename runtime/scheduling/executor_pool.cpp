@@ -40,9 +40,8 @@ void executor_pool::remove(executor_index executor) {
     leases_.erase(id);
   }
   for (demand_index number = 0; number < demands_.size(); ++number) {
-    auto& d = demands_[number];
-    if (d.satisfied_by.erase(executor) > 0) d.slots -= slots_on(executor, number);
-    d.excluded.erase(executor);
+    stop_satisfying(executor, number);
+    demands_[number].excluded.erase(executor);
   }
   for (auto& s : record.services) drop_room(executor, s);
   if (executor == unlisted_.executor) unlisted_ = {};
@@ -155,18 +154,28 @@ std::int64_t executor_pool::free_in_service(executor_index executor, demand_inde
   return executors_[executor].book.free_slots(*demands_[d].what.content, demands_[d].what.profile);
 }
 
+void executor_pool::stop_satisfying(executor_index executor, demand_index d) {
+  auto& record = demands_[d];
+  if (record.satisfied_by.erase(executor) == 0) return;
+  record.slots -= slots_on(executor, d);
+  record.plain -= excess_of(executors_[executor], record.what) == 0 ? 1 : 0;
+}
+
 /// Whether it stands among those that satisfy the demand, those that are excluded, or neither.
 void executor_pool::recount(executor_index executor, demand_index d) {
   const auto& e = executors_[executor];
   auto& record = demands_[d];
-  if (record.satisfied_by.erase(executor) > 0) record.slots -= slots_on(executor, d);
+  stop_satisfying(executor, d);
   record.excluded.erase(executor);
   if (fits(e, d)) (e.excluded.contains(record.what.profile) ? record.excluded : record.satisfied_by).insert(executor);
   const bool satisfied = record.satisfied_by.contains(executor);
   auto& services = executors_[executor].services;
   const auto at = std::ranges::lower_bound(services, d, {}, &executor_record::service::demand);
   const bool was = at != services.end() && at->demand == d;
-  if (satisfied) record.slots += slots_on(executor, d);
+  if (satisfied) {
+    record.slots += slots_on(executor, d);
+    record.plain += excess_of(e, record.what) == 0 ? 1 : 0;
+  }
   if (satisfied && !was) services.insert(at, executor_record::service{d, false, 0, excess_of(e, record.what), 0});
   if (!satisfied && was) {
     drop_room(executor, *at);

@@ -126,6 +126,8 @@ public:
   hindrance hindrance_of(executor_index executor, demand_index d) const;
   /// How many present executors satisfy the demand when empty.
   std::uint32_t satisfying(demand_index d) const { return static_cast<std::uint32_t>(demands_[d].satisfied_by.size()); }
+  /// How many of these have nothing but what it asks for.
+  std::uint32_t plainly_satisfying(demand_index d) const { return demands_[d].plain; }
   bool satisfies(executor_index executor, demand_index d) const;
   const std::set<executor_index>& satisfied_by(demand_index d) const { return demands_[d].satisfied_by; }
   /// Tasks of `d` that would run at once if nothing else ran (spec TS-14), here and on all that satisfy it.
@@ -179,6 +181,7 @@ private:
     std::int64_t free = 0;  ///< sum over `room`
     std::int64_t held = 0;  ///< the same of those that are held
     std::uint32_t leases = 0;
+    std::uint32_t plain = 0; ///< of those that satisfy it: they have nothing that it does not ask for
     std::set<std::string, std::less<>> kept_from; ///< see keep_from
   };
 
@@ -192,6 +195,7 @@ private:
   std::int64_t excess_of(const executor_record& e, const demand& d) const;
   std::int64_t load_of(const executor_record& e) const;
   void recount(executor_index executor, demand_index d);
+  void stop_satisfying(executor_index executor, demand_index d);
   void refresh(executor_index executor);
   void refresh(executor_index executor, demand_index d);
   void refresh(executor_index executor, executor_record::service& s, std::int64_t load);

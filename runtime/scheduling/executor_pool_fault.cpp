@@ -56,14 +56,17 @@ std::optional<std::string> executor_pool::fault() const {
     std::int64_t free = 0;
     std::int64_t kept = 0;
     std::size_t rooms = 0;
+    std::uint32_t plain = 0;
     for (const auto e : record.satisfied_by) {
       slots += slots_on(e, d);
+      plain += excess_of(executors_[e], record.what) == 0 ? 1 : 0;
       const auto& room = *find_service(executors_[e], d);
       free += room.free;
       if (room.held) kept += room.free;
       rooms += room.free > 0 ? 1 : 0;
     }
     if (rooms != record.room.size()) return "the room index of a demand has entries twice";
+    if (plain != record.plain) return "a demand counts those wrongly that have nothing else";
     if (slots != record.slots || free != record.free || kept != record.held) return "a demand counts its slots wrongly";
   }
   return std::nullopt;

@@ -16,6 +16,7 @@
 
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/scheduling/kept_partitions.hpp>
 #include <troupe/runtime/scheduling/lease_record.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/scheduling/slab.hpp>
@@ -98,8 +99,8 @@ struct alignas(64) executor_record {
   std::optional<time_point> last_beat;
   std::optional<time_point> behind_since; ///< its heartbeats lack those orders
   std::optional<time_point> owing_since;  ///< they count reports that have not come, or know of no task in flight
-  std::unordered_map<stage_id, std::vector<partition_index>> kept; ///< outputs and results that unfinished jobs need
-  std::set<demand_index> barred;                                   ///< not tried there again
+  std::unordered_map<stage_id, kept_partitions> kept; ///< outputs and results that unfinished jobs need
+  std::set<demand_index> barred;                      ///< not tried there again
   /// Attempts that are to blame for its end, although it is not lost.
   std::set<std::tuple<stage_id, partition_index, attempt_number>> guilty;
   /// A draining one on its way to a shuffle service.

@@ -32,6 +32,12 @@ public:
     place({id, position});
     ++size_;
   }
+  /// @pre the id is known, `position` is not `none`
+  void move(Id id, std::uint32_t position) noexcept {
+    auto at = home(id);
+    while (entries_[at].id != id || entries_[at].position == none) at = next(at);
+    entries_[at].position = position;
+  }
   /// An unknown one is ignored.
   void erase(Id id) noexcept {
     if (find(id) == none) return;

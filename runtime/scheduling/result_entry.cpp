@@ -22,10 +22,11 @@ result<result_entry> decode_result_entry(std::string_view entry) {
   switch (static_cast<result_kind>(kind)) {
   case result_kind::inline_value: return result_entry{result_kind::inline_value, entry, entry.size(), {}};
   case result_kind::block:
+  case result_kind::files:
   case result_kind::map_output:
   case result_kind::kept_output: {
-    const bool is_map_output = static_cast<result_kind>(kind) != result_kind::block;
-    if (entry.size() < 8 || (entry.size() > 8 && !is_map_output))
+    const result_entry made{static_cast<result_kind>(kind), {}, 0, {}};
+    if (entry.size() < 8 || (entry.size() > 8 && !made.is_map_output()))
       return make_error(ec::malformed,
                         "result entry: a size of " + std::to_string(entry.size()) + " bytes where 8 are due");
     return result_entry{static_cast<result_kind>(kind), {}, little_endian::read<std::uint64_t>(entry), entry.substr(8)};

@@ -17,6 +17,7 @@ enum class result_kind : std::uint8_t {
   block = 1,        ///< a block of the attempt's own; u64 size follows
   map_output = 2,   ///< u64 size of all buckets, then those of each (see bucket_sizes) or nothing
   kept_output = 3,  ///< the same, and it is kept beyond the job
+  files = 4,        ///< of a command: under names of their own, where others of its job read them; u64 size follows
 };
 
 struct result_entry {

@@ -21,9 +21,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::string_view magic = "TRPF";
 constexpr std::size_t trailer_size = 24;
+constexpr std::size_t entry_size = 16; ///< of the index
 
 error io_error(const char* what, const std::string& path, int code) {
   return make_error(ec::io, std::string{what} + " block file " + path + ": " + describe_errno(code));
@@ -38,6 +39,13 @@ bool read_at(int fd, std::uint64_t offset, std::string& to) {
     done += static_cast<std::size_t>(n);
   }
   return true;
+}
+
+/// What an entry of the index is told by: pages of another bucket, or a piece of them, are whole pages, too.
+std::uint64_t checksum_of(std::uint64_t bucket, std::uint64_t begin, std::uint64_t end) {
+  std::string entry;
+  for (const auto number : {bucket, begin, end}) little_endian::append(entry, number);
+  return XXH3_64bits(entry.data(), entry.size());
 }
 
 } // namespace
@@ -58,15 +66,15 @@ result<std::unique_ptr<block_file>> block_file::adopt(descriptor file) {
   const auto count = little_endian::read<std::uint64_t>(trailer);
   if (std::string_view{trailer}.substr(20) != magic || little_endian::read<std::uint32_t>(trailer, 16) != version)
     return broken("it ends in something else than an index");
-  if (count > std::min<std::uint64_t>((size - trailer_size) / 8, std::numeric_limits<std::uint32_t>::max()))
+  if (count > std::min<std::uint64_t>((size - trailer_size) / entry_size, std::numeric_limits<std::uint32_t>::max()))
     return broken("its index is larger than the file");
-  std::string index(count * 8, '\0');
+  std::string index(count * entry_size, '\0');
   const auto pages = size - trailer_size - index.size();
   if (!read_at(file.get(), pages, index)) return broken("its index cannot be read");
   if (XXH3_64bits(index.data(), index.size()) != little_endian::read<std::uint64_t>(trailer, 8))
     return broken("its index is damaged");
   std::uint64_t before = 0;
-  for (std::size_t at = 0; at < index.size(); at += 8) {
+  for (std::size_t at = 0; at < index.size(); at += entry_size) {
     const auto end = little_endian::read<std::uint64_t>(index, at);
     if (end < before) return broken("its index runs backwards");
     before = end;
@@ -94,12 +102,15 @@ result<std::shared_ptr<const descriptor>> block_file::descriptor_of_all() const 
 result<file_piece> block_file::open(std::uint32_t bucket) const {
   auto file = descriptor_of_all();
   if (!file) return file.error();
-  std::string ends(bucket == 0 ? 8 : 16, '\0');
-  if (!read_at((*file)->get(), size_ + 8 * (std::uint64_t{bucket} + 1) - ends.size(), ends))
+  std::string entries(bucket == 0 ? entry_size : 2 * entry_size, '\0'); // where a bucket begins the one before says
+  if (!read_at((*file)->get(), size_ + entry_size * (std::uint64_t{bucket} + 1) - entries.size(), entries))
     return make_error(ec::io, "the index of block file " + path_ + " cannot be read");
-  const auto begin = bucket == 0 ? 0 : little_endian::read<std::uint64_t>(ends);
-  const auto end = little_endian::read<std::uint64_t>(ends, ends.size() - 8);
-  if (begin > end || end > size_) return make_error(ec::io, "the index of block file " + path_ + " is damaged");
+  const auto own = entries.size() - entry_size;
+  const auto begin = bucket == 0 ? 0 : little_endian::read<std::uint64_t>(entries);
+  const auto end = little_endian::read<std::uint64_t>(entries, own);
+  if (begin > end || end > size_ ||
+      little_endian::read<std::uint64_t>(entries, own + 8) != checksum_of(bucket, begin, end))
+    return make_error(ec::io, "the index of block file " + path_ + " is damaged");
   if (begin == end) return file_piece{};
   return file_piece{std::move(*file), begin, end - begin};
 }
@@ -107,7 +118,7 @@ result<file_piece> block_file::open(std::uint32_t bucket) const {
 result<file_piece> block_file::open_whole() const {
   auto file = descriptor_of_all();
   if (!file) return file.error();
-  return file_piece{std::move(*file), 0, size_ + 8 * std::uint64_t{buckets_} + trailer_size};
+  return file_piece{std::move(*file), 0, size_ + entry_size * std::uint64_t{buckets_} + trailer_size};
 }
 
 result<block_file_writer> block_file_writer::create(std::string path) {
@@ -152,8 +163,13 @@ result<void> block_file_writer::append(int fd, std::uint64_t offset, std::uint64
 
 result<void> block_file_writer::write_index() {
   std::string index;
-  index.reserve(ends_.size() * 8 + trailer_size);
-  for (const auto end : ends_) little_endian::append(index, end);
+  index.reserve(ends_.size() * entry_size + trailer_size);
+  std::uint64_t begin = 0;
+  for (std::size_t bucket = 0; bucket < ends_.size(); ++bucket) {
+    little_endian::append(index, ends_[bucket]);
+    little_endian::append(index, checksum_of(bucket, begin, ends_[bucket]));
+    begin = ends_[bucket];
+  }
   const auto checksum = XXH3_64bits(index.data(), index.size());
   little_endian::append(index, std::uint64_t{ends_.size()});
   little_endian::append(index, std::uint64_t{checksum});

@@ -3,9 +3,10 @@
 /// A file that holds the buckets of one block set: written once, then only read. It lies in a directory, or nowhere but
 /// in memory (a sealed memfd); either way readers of this machine can be given a descriptor of it.
 ///
-/// Form: the pages of bucket 0, of bucket 1, …; then the index: for each bucket u64 where its pages end; then a
-/// trailer: u64 number of buckets, u64 checksum (xxh3) of the index, u32 version, four bytes `TRPF`; all little-endian.
-/// So a file can be read by who knows nothing of it but a descriptor.
+/// Form: the pages of bucket 0, of bucket 1, …; then the index: for each bucket u64 where its pages end, and u64
+/// checksum (xxh3) of its number, where they begin and where they end; then a trailer: u64 number of buckets, u64
+/// checksum of the index, u32 version, four bytes `TRPF`; all little-endian. So a file can be read by who knows nothing
+/// of it but a descriptor, and a bucket by who has read its entry alone.
 
 #include <cstdint>
 #include <memory>
@@ -39,7 +40,8 @@ public:
 
   /// The pages of one bucket, to be read only. Readers at the same time share one descriptor; without readers a file
   /// with a name has none, so that the number of files is not bounded by the number of descriptors that a process may
-  /// have. Error io where the file is no longer what was written. @pre bucket < buckets()
+  /// have. Error io where the file, or what its index says of the bucket, is no longer what was written.
+  /// @pre bucket < buckets()
   result<file_piece> open(std::uint32_t bucket) const;
 
   /// All of it, index included, for `adopt`. Error io.

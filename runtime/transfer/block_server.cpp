@@ -1,6 +1,7 @@
 #include <troupe/runtime/transfer/block_server.hpp>
 
 #include <csignal>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -28,7 +29,9 @@ constexpr duration accept_pause = std::chrono::milliseconds{100};
 } // namespace
 
 struct block_server::impl {
-  impl(options opts, const session_secret& secret, block_store& blocks) : state{std::move(opts), secret, blocks} {}
+  impl(options opts, const session_secret& secret, block_store& blocks) : state{std::move(opts), secret, blocks} {
+    state.on_idle = [this] { admit_waiting(); };
+  }
 
   template <class Protocol>
   void accept(asio::basic_socket_acceptor<Protocol>& at, bool local) {
@@ -40,18 +43,32 @@ struct block_server::impl {
         pause->async_wait([this, &at, local, pause](asio::error_code) { accept(at, local); });
         return;
       }
-      admit(std::move(socket), local);
-      accept(at, local);
+      waiting.push_back({std::move(socket), local, [this, &at, local] { accept(at, local); }});
+      admit_waiting();
+    });
+  }
+
+  /// Whoever has no room waits, and with it all who come after it to the same listener: they are full of patience,
+  /// while a refusal would be taken for the loss of what they want.
+  void admit_waiting() {
+    if (waiting.empty() || due) return;
+    due = true; // not now: one that closes or becomes idle is in the middle of something
+    asio::post(io, [this] {
+      due = false;
+      while (!waiting.empty() && (connections.size() < state.opts.max_connections || close_longest_idle())) {
+        auto next = std::move(waiting.front());
+        waiting.pop_front();
+        admit(std::move(next.socket), next.local);
+        next.go_on();
+      }
     });
   }
 
   void admit(serving_connection::socket socket, bool local) {
-    if (connections.size() >= state.opts.max_connections && !close_longest_idle()) {
-      ++state.rejected;
-      return; // the socket closes itself
-    }
-    auto c = std::make_shared<serving_connection>(std::move(socket), local, state,
-                                                  [this](serving_connection& closed) { connections.erase(&closed); });
+    auto c = std::make_shared<serving_connection>(std::move(socket), local, state, [this](serving_connection& closed) {
+      connections.erase(&closed);
+      admit_waiting();
+    });
     connections.emplace(c.get(), c);
     c->start();
   }
@@ -109,17 +126,24 @@ struct block_server::impl {
     }
   }
 
+  /// What waits to be accepted there refers to them: they stay as they are, closed.
+  void close_inherited() {
+    asio::error_code ignored;
+    for (auto& each : inherited) each.close(ignored);
+    for (auto& each : inherited_local) {
+      if (each.is_open()) ::unlink(each.local_endpoint(ignored).path().c_str());
+      each.close(ignored);
+    }
+  }
+
   void stop() {
     asio::post(io, [this] {
       asio::error_code ignored;
       acceptor.close(ignored);
       if (local_acceptor.is_open() && !state.local_listener_lent) ::unlink(state.opts.local_socket.c_str());
       local_acceptor.close(ignored);
-      for (auto& each : inherited) each.close(ignored);
-      for (auto& each : inherited_local) {
-        ::unlink(each.local_endpoint(ignored).path().c_str());
-        each.close(ignored);
-      }
+      close_inherited();
+      waiting.clear();
       for (const auto& [_, weak] : std::exchange(connections, {})) {
         if (const auto c = weak.lock()) c->close();
       }
@@ -134,6 +158,13 @@ struct block_server::impl {
   std::list<tcp::acceptor> inherited; ///< of servers whose blocks were taken over
   std::list<local_socket::acceptor> inherited_local;
   std::map<serving_connection*, std::weak_ptr<serving_connection>> connections;
+  struct newcomer {
+    serving_connection::socket socket;
+    bool local;
+    std::function<void()> go_on; ///< accepts the next one
+  };
+  std::deque<newcomer> waiting; ///< one per listener at most
+  bool due = false;             ///< those who wait are being looked at soon
   std::uint16_t port = 0;
   bool is_local = false;
   std::thread thread;
@@ -183,6 +214,10 @@ void block_server::inherit(descriptor tcp, descriptor local) {
   // The descriptors are taken on the server's thread; until then they are this object's, whatever becomes of it.
   const auto both = std::make_shared<std::pair<descriptor, descriptor>>(std::move(tcp), std::move(local));
   asio::post(d.io, [&d, both] { d.inherit(both->first, both->second); });
+}
+
+void block_server::close_inherited() {
+  asio::post(impl_->io, [&d = *impl_] { d.close_inherited(); });
 }
 
 block_server::~block_server() {

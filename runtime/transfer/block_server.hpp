@@ -35,7 +35,8 @@ public:
     std::string local_socket; ///< path of the socket for processes of this machine; "": none
     duration handshake_timeout = std::chrono::seconds{5};
     duration send_timeout = std::chrono::seconds{60}; ///< a reader that takes nothing for so long is dropped
-    std::uint32_t max_connections = 1024; ///< beyond it the longest idle one makes room, or else the new one is refused
+    /// Beyond it the longest idle one makes room, or else new ones wait, with the system, until one of them does.
+    std::uint32_t max_connections = 1024;
   };
   /// Starts listening on a thread of its own. Error invalid_configuration for an address that is none, io where the
   /// system does not let it listen; without a local socket (its path may be too long) it does as well, see
@@ -48,6 +49,8 @@ public:
   bool is_local() const noexcept;
   /// Listens at these sockets, too, in place of a server whose blocks were taken over. Any thread.
   void inherit(descriptor tcp, descriptor local);
+  /// Listens at inherited sockets no longer. Any thread.
+  void close_inherited();
   /// Connections refused or closed for bad input or a failed handshake.
   std::uint64_t rejected() const noexcept;
 

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <troupe/runtime/storage/block_pages.hpp>
@@ -23,29 +24,45 @@ constexpr duration longest_wait = std::chrono::milliseconds{50};
 
 std::string lock_path(const std::string& path) { return path + ".lock"; }
 
+/// Changes as long as somebody writes the file.
+std::pair<ino_t, off_t> progress_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? std::pair{status.st_ino, status.st_size} : std::pair<ino_t, off_t>{};
+}
+
 /// Held as long as the descriptor is open.
 result<descriptor> lock(const std::string& path, duration patience, const std::function<bool()>& stop) {
   descriptor file{::open(lock_path(path).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return make_error(ec::io, "cannot open " + lock_path(path) + ": " + describe_errno(errno));
-  const auto end = std::chrono::steady_clock::now() + patience;
+  auto end = std::chrono::steady_clock::now() + patience;
+  auto seen = progress_of(path);
   for (auto pause = first_wait; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
        pause = std::min(2 * pause, longest_wait)) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return make_error(ec::io, "cannot lock " + lock_path(path) + ": " + describe_errno(errno));
     if (stop()) return make_error(ec::cancelled, "interrupted");
-    if (std::chrono::steady_clock::now() >= end)
-      return make_error(ec::unreachable, "another process has held " + lock_path(path) + " for too long");
+    const auto now = std::chrono::steady_clock::now();
+    if (const auto progress = progress_of(path); progress != seen) {
+      seen = progress;
+      end = now + patience;
+    }
+    if (now >= end)
+      return make_error(ec::unreachable, "another process has held " + lock_path(path) +
+                                             " for too long and has made no progress with what it fetches");
     std::this_thread::sleep_for(pause);
   }
   return file;
 }
 
-/// @returns null where there is none, or a part of one, as somebody left it who was killed
-std::unique_ptr<block_file> open_file(const std::string& path) {
+/// @returns null where there is none, or a part of one, as somebody left it who was killed. Error io where there may be
+/// one that this process cannot open: others can
+result<std::shared_ptr<const block_file>> open_file(const std::string& path) {
   descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
-  if (!file) return nullptr;
+  if (!file && errno != ENOENT) return make_error(ec::io, "cannot open " + path + ": " + describe_errno(errno));
+  if (!file) return std::shared_ptr<const block_file>{};
   auto adopted = block_file::adopt(std::move(file));
-  return adopted && (*adopted)->buckets() == 1 ? std::move(*adopted) : nullptr;
+  if (!adopted || (*adopted)->buckets() != 1) return std::shared_ptr<const block_file>{};
+  return std::shared_ptr<const block_file>{std::move(*adopted)};
 }
 
 class page_writer {
@@ -64,17 +81,23 @@ private:
   std::string page_;
 };
 
+struct cannot_write {};
+
 result<void> fetch_file(const std::string& path, const broadcast_fetch& fetch) {
   ::unlink(path.c_str()); // what is no whole file
   auto writer = block_file_writer::create(path);
   if (!writer) return writer.error();
   page_writer pages{*writer, {}};
   result<void> written;
-  auto fetched = fetch([&](std::string_view content) {
-    if (written) written = pages.write(content);
-  });
-  if (!written) return written;
-  if (!fetched) return fetched;
+  try {
+    auto fetched = fetch([&](std::string_view content) {
+      written = pages.write(content);
+      if (!written) throw cannot_write{}; // the rest would come for nothing
+    });
+    if (!fetched) return fetched;
+  } catch (const cannot_write&) {
+    return written;
+  }
   writer->end_bucket();
   return writer->publish();
 }
@@ -118,15 +141,18 @@ result<std::string> read_broadcast(const std::string& path, const broadcast_fetc
     {
       const auto held = lock(path, patience, stop);
       if (!held) return held.error();
-      file = open_file(path);
-      if (!file) {
+      auto opened = open_file(path);
+      if (opened && !*opened) {
         if (auto fetched = fetch_file(path, fetch); !fetched) return fetched.error();
-        file = open_file(path);
-        if (!file) return make_error(ec::io, "cannot read " + path + ", which was just written");
+        opened = open_file(path);
+        if (opened && !*opened) return make_error(ec::io, "cannot read " + path + ", which was just written");
       }
+      if (!opened) return opened.error();
+      file = std::move(*opened);
     }
     auto content = content_of(file);
-    if (content || again) return content;
+    // What this process lacks, memory or descriptors, is no fault of the file, which may be the program's own.
+    if (content || again || content.error().code != ec::malformed) return content;
     ::unlink(path.c_str()); // damaged since it was written
   }
 }

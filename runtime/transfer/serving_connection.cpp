@@ -172,28 +172,26 @@ void serving_connection::on_fetch(std::string_view frame) {
   if (!fetch) return reject(fetch.error());
   if (fetch->lend && !local_)
     return reject(make_error(ec::malformed, "descriptors can be lent to processes of this machine only"));
-  request_ = std::move(*fetch);
-  next_ = 0;
-  credit_ = static_cast<std::int64_t>(request_.credit);
-  left_ = 0;
-  header_.clear();
-  header_at_ = 0;
-  step_ = step::serving;
-  serve();
-  if (socket_.is_open()) read_frame();
+  begin_request(std::move(*fetch));
 }
 
 void serving_connection::on_sockets(std::string_view frame) {
   const auto wanted = protocol::read_sockets(frame);
   if (!wanted) return reject(wanted.error());
   if (!local_) return reject(make_error(ec::malformed, "sockets can be lent to processes of this machine only"));
-  request_ = {};
+  listeners_ = {server_.local_listener, server_.tcp_listener}; // from the back
+  protocol::fetch nothing_else;
+  nothing_else.credit = protocol::max_credit;
+  begin_request(std::move(nothing_else));
+}
+
+void serving_connection::begin_request(protocol::fetch request) {
+  request_ = std::move(request);
   next_ = 0;
-  credit_ = static_cast<std::int64_t>(protocol::max_credit);
+  credit_ = static_cast<std::int64_t>(request_.credit);
   left_ = 0;
   header_.clear();
   header_at_ = 0;
-  listeners_ = {server_.local_listener, server_.tcp_listener}; // from the back
   step_ = step::serving;
   serve();
   if (socket_.is_open()) read_frame();
@@ -212,8 +210,10 @@ void serving_connection::on_grant(std::string_view frame) {
 
 void serving_connection::become_idle() {
   step_ = step::idle;
+  view_ = {}; // what it sent last is not to stay because of a peer that may ask for something some time
   idle_since_ = std::chrono::steady_clock::now();
   clear_deadline();
+  server_.on_idle();
 }
 
 /// Sends until the socket takes no more, the credit is used up, the request is done, or others should have a turn.

@@ -27,6 +27,7 @@ struct server_state {
   int local_listener = -1;          ///< -1: none
   bool local_listener_lent = false; ///< whoever has it listens there when this server is gone
   std::atomic<std::uint64_t> rejected = 0;
+  std::function<void()> on_idle = {}; ///< a connection waits for nothing from now on
 };
 
 class serving_connection : public std::enable_shared_from_this<serving_connection> {
@@ -62,6 +63,7 @@ private:
   void on_fetch(std::string_view frame);
   void on_grant(std::string_view frame);
   void on_sockets(std::string_view frame);
+  void begin_request(block_protocol::fetch request);
   void become_idle();
 
   void serve();

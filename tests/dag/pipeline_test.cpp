@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/scheduling/result_entry.hpp>
 #include <troupe/tests/support/scheduler_harness.hpp>
 
 namespace {
@@ -106,6 +107,95 @@ TEST_F(pipelines, keep_what_an_indeterminate_stage_made_until_its_consumer_is_co
   h.succeed(attempt(h, job, 0, 1));
   h.succeed(attempt(h, job, 1, 1));
   EXPECT_THAT(h.last_orders.at(a).consumed, SizeIs(2));
+  h.drain();
+  h.check_idle();
+}
+
+/// Both would be right, and the job would not.
+TEST_F(pipelines, fail_where_two_would_read_different_versions_of_what_an_indeterminate_stage_made) {
+  for (const bool read : {false, true}) {
+    scheduler_harness h;
+    const auto a = h.add(executor_builder{}.cores(1));
+    const auto gpu = make_profile({{"gpu", 1}}, {{"gpu", "1"}});
+    job_builder job{"two readers"};
+    job.profile(gpu).profile(make_profile({{"fpga", 1}}, {{"fpga", "1"}}));
+    job.stage("make", 1).buckets(1).indeterminate();
+    job.stage("one", 1).with(1).after(0, dependency_kind::one_to_one);
+    job.stage("other", 1).with(2).after(0, dependency_kind::one_to_one);
+    const auto id = h.submit(job);
+    const auto b = user(h);
+    h.succeed(attempt(h, id, 0, 0));
+    if (read) h.succeed(attempt(h, id, 1, 0));
+    h.lose(a);
+    if (read) {
+      ASSERT_TRUE(h.end_of(id));
+      ASSERT_TRUE(static_cast<bool>(h.end_of(id)->failure));
+      EXPECT_THAT(h.end_of(id)->failure.message, AllOf(HasSubstr("stage 0 (make)"), HasSubstr("stage 1 (one)")));
+    } else {
+      h.add(executor_builder{}.cores(1));
+      h.add(executor_builder{}.cores(1).custom("fpga", 1));
+      h.drain();
+      ASSERT_TRUE(h.end_of(id));
+      EXPECT_FALSE(h.end_of(id)->failure);
+    }
+    static_cast<void>(b);
+    h.check_idle();
+  }
+}
+
+/// Where one executor has what both want, and nobody has less, neither waits for the other.
+TEST_F(pipelines, run_side_by_side_where_one_executor_serves_both) {
+  scheduler_harness h;
+  h.add(executor_builder{}.cores(2).gpus(2));
+  const auto job = h.submit(pipe(8));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(0, 1));
+  h.succeed(attempt(h, job, 0, 0));
+  h.succeed(attempt(h, job, 0, 1));
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(1));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(2)) << "the slot that the consumer does not need";
+  h.drain();
+  h.check_idle();
+}
+
+TEST_F(pipelines, of_a_pool_that_shares_evenly_do_not_let_producers_run_away) {
+  dag_scheduler::options o;
+  o.sharing = {sharing_mode::fair, {{"p", {sharing_mode::fair, 1, 0}}}};
+  o.scarce_resource_wait = 0s;
+  scheduler_harness h{o};
+  h.add(executor_builder{}.cores(2).gpus(2));
+  auto builder = pipe(4);
+  const auto job = h.submit(builder.in_pool("p"));
+  h.succeed(attempt(h, job, 0, 0));
+  h.succeed(attempt(h, job, 0, 1));
+  EXPECT_THAT(partitions(h, job, 1), ElementsAre(0, 1));
+  EXPECT_THAT(partitions(h, job, 0), IsEmpty());
+  const auto other = h.submit(job_builder{}.in_pool("p").stage("other", 4));
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, other, 0), ElementsAre(0)) << "both parts of a pipeline count as one";
+  h.succeed(attempt(h, job, 1, 1));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(2));
+  EXPECT_THAT(partitions(h, other, 0), ElementsAre(0));
+  h.drain();
+  h.check_idle();
+}
+
+/// Else it would be every task of a pipeline that keeps pace, and each report is of all executors.
+TEST_F(pipelines, tell_the_allocator_of_those_alone_that_found_no_room) {
+  scheduler_harness h;
+  maker(h);
+  user(h);
+  const auto job = h.submit(pipe(20));
+  const auto before = h.loads.size();
+  for (partition_index p = 0; p < 10; ++p) {
+    h.succeed(attempt(h, job, 0, p));
+    h.succeed(attempt(h, job, 1, p));
+  }
+  EXPECT_EQ(h.loads.size(), before);
+  h.succeed(attempt(h, job, 0, 10));
+  EXPECT_EQ(h.loads.size(), before);
+  h.succeed(attempt(h, job, 0, 11)); // its reader has to wait for the one before
+  EXPECT_EQ(h.loads.size(), before + 1);
   h.drain();
   h.check_idle();
 }
@@ -317,6 +407,42 @@ TEST_F(pipelines_of_files, pause_by_what_is_kept) {
   h.succeed(attempt(h, job, 1, 0));
   EXPECT_THAT(partitions(h, job, 0), ElementsAre(1));
   h.drain();
+  h.check_idle();
+}
+
+TEST_F(pipelines_of_files, pause_by_what_lies_under_names_of_its_own) {
+  dag_scheduler::options o;
+  o.max_unconsumed = 1000;
+  scheduler_harness h{o};
+  const auto a = maker(h);
+  user(h);
+  const auto job = h.submit(commands(3));
+  std::string entry;
+  append_block_entry(entry, result_kind::files, 1000);
+  h.deliver(h.executor(a).report({{attempt(h, job, 0, 0), task_status::succeeded, entry, {}}}));
+  EXPECT_THAT(partitions(h, job, 0), IsEmpty());
+  EXPECT_THAT(h.last_orders.at(h.executor_of(attempt(h, job, 1, 0))).batches.at(0).inputs, IsEmpty())
+      << "it finds them";
+  h.succeed(attempt(h, job, 1, 0));
+  EXPECT_THAT(partitions(h, job, 0), ElementsAre(1));
+  EXPECT_TRUE(h.last_orders[a].consumed.empty()) << "they are the user's";
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  h.check_idle();
+}
+
+TEST_F(pipelines_of_files, do_not_count_what_nobody_reads) {
+  scheduler_harness h;
+  const auto e = h.add(executor_builder{}.cores(1));
+  const auto job = h.submit(job_builder{}.stage("s", 1).command());
+  std::string entry;
+  append_block_entry(entry, result_kind::files, 1000);
+  h.deliver(h.executor(e).report({{attempt(h, job, 0, 0), task_status::succeeded, entry, {}}}));
+  EXPECT_FALSE(h.end_of(job)) << "no executor of ours says so: the attempt counts as failed";
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
   h.check_idle();
 }
 

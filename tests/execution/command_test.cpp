@@ -31,8 +31,9 @@ protected:
     return r;
   }
   void install(std::uint64_t stage, std::vector<std::string> words, std::uint32_t tasks = 1,
-               std::map<std::string, std::string> environment = {}) {
+               std::map<std::string, std::string> environment = {}, bool hands_on = false) {
     stage_install s;
+    s.hands_on = hands_on;
     s.stage = {stage};
     s.job = {5};
     s.name = "stage-" + std::to_string(stage);
@@ -79,6 +80,18 @@ TEST_F(command_test, reads_inputs_and_publishes_outputs) {
   EXPECT_EQ(outcome->output_bytes, 10u);
   EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "seen\n");
   EXPECT_EQ(content_of(attempts + "/1.0.0/stderr"), "noted\n");
+}
+
+TEST_F(command_test, says_how_much_it_made_for_commands_that_read_it_where_it_lies) {
+  begin({"true"});
+  install(2, {"sh", "-c", "echo 12345 > \"$TROUPE_OUTPUT\""}, 1, {}, true);
+  auto batch = one({{}, {"made"}});
+  batch->stage = {2};
+  runner->run(batch);
+  const auto entry = decode_result_entry(only_outcome()->results[0]);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->kind, result_kind::files);
+  EXPECT_EQ(entry->bytes, 6u);
 }
 
 TEST_F(command_test, starts_in_its_own_directory_and_session_with_its_variables) {

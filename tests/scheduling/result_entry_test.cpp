@@ -14,7 +14,7 @@ TEST(result_entry, what_is_appended_decodes_to_the_same) {
   EXPECT_EQ(entry->value, "value");
   EXPECT_EQ(entry->bytes, 5u);
 
-  for (const auto kind : {result_kind::block, result_kind::map_output}) {
+  for (const auto kind : {result_kind::block, result_kind::map_output, result_kind::files}) {
     bytes.clear();
     append_block_entry(bytes, kind, 0x0102030405060708u);
     entry = decode_result_entry(bytes);
@@ -35,7 +35,8 @@ TEST(result_entry, what_is_appended_decodes_to_the_same) {
 TEST(result_entry, anything_else_is_malformed) {
   for (const std::string_view bad :
        {std::string_view{}, std::string_view{"\3"}, std::string_view{"\1"}, std::string_view{"\1abcdefg"},
-        std::string_view{"\1abcdefghi"}, std::string_view{"\2abcdefg"}}) {
+        std::string_view{"\1abcdefghi"}, std::string_view{"\2abcdefg"}, std::string_view{"\4abcdefghi"},
+        std::string_view{"\5abcdefgh"}}) {
     const auto entry = decode_result_entry(bad);
     ASSERT_FALSE(entry) << bad;
     EXPECT_EQ(entry.error().code, ec::malformed);

@@ -102,7 +102,7 @@ TEST_F(block_file_test, is_not_what_ends_or_differs_anywhere_in_its_index) {
     return adopted.has_value();
   };
   EXPECT_TRUE(adopts(good));
-  const auto index = good.size() - 24 - 4 * 8;
+  const auto index = good.size() - 24 - 4 * 16;
   for (auto at = index; at < good.size(); ++at)
     for (const int bit : {0, 3, 7}) {
       auto bad = good;
@@ -115,6 +115,36 @@ TEST_F(block_file_test, is_not_what_ends_or_differs_anywhere_in_its_index) {
   EXPECT_FALSE(adopts("x" + good));
   EXPECT_FALSE(adopts(std::string(100, '\xff') + good.substr(good.size() - 8)));
   EXPECT_FALSE(block_file::adopt(open(directory))) << "a directory";
+}
+
+/// Whoever serves one bucket reads its entry of the index alone; whole pages of another bucket would pass for its own.
+TEST_F(block_file_test, gives_nothing_of_a_bucket_whose_entry_is_damaged) {
+  const auto path = (directory / "file").string();
+  const auto file = fill(block_file_writer::create(path), buckets_of_file);
+  const auto index = static_cast<std::streamoff>(fs::file_size(path)) - 24 - 4 * 16;
+  const auto put = [&](std::streamoff at, const std::string& bytes) {
+    std::fstream{path, std::ios::in | std::ios::out | std::ios::binary}.seekp(at) << bytes;
+  };
+  std::ifstream in{path, std::ios::binary};
+  const std::string good{std::istreambuf_iterator<char>{in}, {}};
+  const auto entry = [&](int bucket) { return good.substr(static_cast<std::size_t>(index + 16 * bucket), 16); };
+  const auto fails = [&](std::uint32_t bucket) {
+    const auto piece = file->open(bucket);
+    if (!piece) {
+      EXPECT_EQ(piece.error().code, ec::io);
+    }
+    return !piece;
+  };
+  put(index, std::string(16, '\0'));
+  EXPECT_TRUE(fails(0)) << "what is 0 is not empty";
+  EXPECT_TRUE(fails(1)) << "it does not begin there";
+  EXPECT_EQ(bytes_of(*file, 2), buckets_of_file[2]) << "what is whole is still given";
+  put(index, good.substr(static_cast<std::size_t>(index), 16));
+  put(index + 2 * 16, entry(3));
+  EXPECT_TRUE(fails(2)) << "the entry of another bucket";
+  EXPECT_TRUE(fails(3));
+  put(index + 2 * 16, entry(2));
+  for (std::uint32_t b = 0; b < 4; ++b) EXPECT_EQ(bytes_of(*file, b), buckets_of_file[b]);
 }
 
 } // namespace

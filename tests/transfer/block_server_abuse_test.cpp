@@ -79,20 +79,56 @@ TEST_F(transfer_test, a_handshake_that_takes_too_long_is_ended) {
   EXPECT_EQ(server->rejected(), 2u);
 }
 
-TEST_F(transfer_test, connections_are_bounded) {
+/// One that is turned away would take what it wants for lost.
+TEST_F(transfer_test, connections_are_bounded_and_who_comes_too_many_waits) {
   block_server::options o;
-  o.max_connections = 3;
+  o.max_connections = 2;
   serve(o);
-  std::vector<raw_socket> open;
-  for (int i = 0; i < 3; ++i) {
-    // The challenge shows that the connection has been admitted.
-    open.push_back(raw_socket::connect(server->port()));
-    open.back().send(protocol::encode(protocol::hello{protocol::version, cluster, make_nonce()}));
-    EXPECT_FALSE(open.back().receive_frame().empty());
-  }
+  ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"first", "second"})));
+  const auto first = testing::stored(5), second = testing::stored(6);
+  auto reader = authenticated();
+  reader.send(protocol::encode(protocol::fetch{first, false, {{key(1, 0, 0), 0, 0}, {key(1, 0, 0), 1, 0}}}));
+  EXPECT_EQ(protocol::read_data(reader.receive_frame())->size, first);
+  EXPECT_EQ(reader.receive(first), page_of("first")); // from here on it is not idle
+  auto stranger = raw_socket::connect(server->port());
+  const auto hello = protocol::encode(protocol::hello{protocol::version, cluster, make_nonce()});
+  stranger.send(hello);
+  EXPECT_FALSE(stranger.receive_frame().empty()) << "the challenge shows that it was admitted";
+  auto third = raw_socket::connect(server->port());
+  third.send(hello);
+  EXPECT_TRUE(third.is_quiet_for(std::chrono::milliseconds{20}));
+  reader.send(protocol::encode(protocol::grant{second}));
+  EXPECT_EQ(protocol::read_data(reader.receive_frame())->size, second);
+  EXPECT_EQ(reader.receive(second), page_of("second"));
+  EXPECT_FALSE(third.receive_frame().empty()) << "the reader, idle now, makes room for it";
+  EXPECT_TRUE(reader.ended());
   auto fourth = raw_socket::connect(server->port());
-  EXPECT_TRUE(fourth.ended());
-  EXPECT_EQ(server->rejected(), 1u);
+  fourth.send(hello);
+  stranger.close();
+  EXPECT_FALSE(fourth.receive_frame().empty()) << "one that goes makes room, too";
+  EXPECT_EQ(server->rejected(), 1u) << "the stranger, who proved nothing";
+}
+
+/// A peer may ask for something some time; until then what it was sent last is nobody's.
+TEST_F(transfer_test, an_idle_connection_holds_no_block) {
+  serve();
+  // Others have their turn after 512 KiB: around that the last block is also the last of its turn.
+  for (std::uint32_t count = 16; count < 20; ++count) {
+    ASSERT_TRUE(store->put(key(1, 0, 0), content_of(std::vector<std::string>(count, std::string(30 << 10, 'b')))));
+    protocol::fetch all{protocol::max_credit, false, {}};
+    for (std::uint32_t bucket = 0; bucket < count; ++bucket) all.blocks.push_back({key(1, 0, 0), bucket, 0});
+    auto s = authenticated();
+    s.send(protocol::encode(all));
+    for (std::uint32_t bucket = 0; bucket < count; ++bucket) {
+      const auto announced = protocol::read_data(s.receive_frame());
+      ASSERT_TRUE(announced);
+      EXPECT_EQ(s.receive(announced->size).size(), announced->size);
+    }
+    store->remove(stage_id{1});
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{deadline_ms};
+    while (store->bytes_in_memory() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    ASSERT_EQ(store->bytes_in_memory(), 0u) << count;
+  }
 }
 
 TEST_F(transfer_test, readers_that_take_nothing_cost_no_memory_and_stop_nobody) {

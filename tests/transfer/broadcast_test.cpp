@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #include <troupe/runtime/transfer/broadcast_file.hpp>
 #include <troupe/runtime/transfer/broadcast_publisher.hpp>
@@ -118,6 +120,55 @@ TEST_F(host_copy, waits_for_who_fetches_it_and_not_for_who_was_killed) {
   frees.join();
   ASSERT_TRUE(content);
   EXPECT_EQ(fetched, 1);
+}
+
+TEST_F(host_copy, is_waited_for_as_long_as_it_grows) {
+  EXPECT_EQ(read(), "value");
+  const auto half = fs::path{path}.replace_extension("half");
+  fs::rename(path, half);
+  descriptor other{::open((path + ".lock").c_str(), O_RDWR | O_CLOEXEC)};
+  ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+  int looked = 0;
+  const auto content = read_broadcast(path, fetch_of("value"), std::chrono::milliseconds{2}, [&] {
+    if (++looked < 8) {
+      std::ofstream{path, std::ios::app} << "more";
+    } else {
+      fs::rename(half, path);
+      other = descriptor{};
+    }
+    return false;
+  });
+  ASSERT_TRUE(content) << content.error().message;
+  EXPECT_EQ(*content, "value");
+  EXPECT_EQ(fetched, 1);
+}
+
+/// Other processes of the host may be able to read it, and the program itself may have no other.
+TEST_F(host_copy, that_cannot_be_opened_stays) {
+  fs::create_symlink(directory, path);
+  EXPECT_THAT(read(), ::testing::StartsWith("error: cannot open"));
+  EXPECT_TRUE(fs::is_symlink(path));
+  EXPECT_EQ(fetched, 0);
+}
+
+TEST_F(host_copy, that_cannot_be_written_is_not_fetched_to_its_end) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto signal_before = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  int pages = 0;
+  const broadcast_fetch fetch = [&](const std::function<void(std::string_view)>& each) -> result<void> {
+    for (; pages < 10; ++pages) each(std::string(1 << 20, 'x'));
+    return {};
+  };
+  const auto content = read_broadcast(path, fetch, long_enough, never);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, signal_before);
+  ASSERT_FALSE(content);
+  EXPECT_EQ(content.error().code, ec::io);
+  EXPECT_EQ(pages, 0) << "the first page was in vain";
+  EXPECT_FALSE(fs::exists(path));
 }
 
 /// A program with its server, and the readers of executors.
