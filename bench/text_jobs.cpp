@@ -17,24 +17,12 @@ namespace {
 using steady = std::chrono::steady_clock;
 double since(steady::time_point start) { return std::chrono::duration<double>(steady::now() - start).count(); }
 
-void words(const std::string& line, troupe::emitter<std::string>& each) {
-  const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  const auto* const end = line.data() + line.size();
-  for (const auto* at = line.data();; ++at) {
-    while (at != end && is_blank(*at)) ++at;
-    if (at == end) return;
-    const auto* const begin = at;
-    while (at != end && !is_blank(*at)) ++at;
-    each(std::string(begin, at));
-    if (at == end) return;
-  }
+void words(const std::string& line, troupe::emitter<std::pair<std::string, std::int64_t>>& each) {
+  troupe::for_each_word(line, [&](std::string_view word) { each(word, 1); });
 }
 
 void word_count(const troupe::dataset<std::string>& lines, const std::string& output) {
   lines.flat_map(troupe::fn<words>)
-      .map([](std::string word) {
-        return std::pair{std::move(word), std::int64_t{1}};
-      })
       .reduce_by_key(std::plus<>{})
       .map([](const std::pair<std::string, std::int64_t>& counted) {
         return std::to_string(counted.second) + ' ' + counted.first;

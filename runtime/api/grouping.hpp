@@ -201,7 +201,8 @@ private:
     if constexpr (Policy::may_shrink) {
       used_ = 0;
       for (auto& entry : table_.entries())
-        used_ += entry.value.bytes = table_bytes_of(entry.key_size, sizeof entry) + Policy::bytes_now(entry.value.what);
+        used_ += entry.value.bytes =
+            table_bytes_of(entry.key.size(), sizeof entry) + Policy::bytes_now(entry.value.what);
       if (used_ <= memory_ - memory_ / 4) { // else it would soon be looked at again
         stuck_ = 0;
         return;

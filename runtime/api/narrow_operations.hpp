@@ -24,6 +24,12 @@ class emitter {
 public:
   explicit emitter(sink<T>& out) noexcept : out_(out) {}
   void operator()(T record) const { out_.push(std::move(record)); }
+  /// A pair whose key is a text: where it is reduced by key at once, no string is made of it.
+  template <class Pair = T>
+  requires std::is_same_v<Pair, std::pair<std::string, typename Pair::second_type>>
+  void operator()(std::string_view key, typename Pair::second_type value) const {
+    out_.push_text(key, std::move(value));
+  }
 
 private:
   sink<T>& out_;

@@ -92,12 +92,29 @@ public:
   }
 
   void push(std::pair<K, V>&& record) override {
+    if constexpr (std::is_same_v<K, std::string>) {
+      push_text(record.first, std::move(record.second));
+    } else {
+      const auto begin = keys_.size();
+      encoder{keys_}(record.first);
+      const auto encoded = std::string_view{keys_}.substr(begin);
+      if (encoded.size() > key_cell::most_inside) return wait_long(begin, std::move(record.second));
+      const auto cell = key_cell::of(encoded);
+      keys_.resize(begin);
+      wait(cell.hash(), cell, std::move(record.second));
+    }
+  }
+  /// Overrides that of sinks whose keys are texts.
+  [[gnu::always_inline]] void push_text(std::string_view key, V&& value) {
+    if (key.size() < key_cell::most_inside) {
+      const auto cell = key_cell::of_text(key);
+      return wait(cell.hash(), cell, std::move(value));
+    }
     const auto begin = keys_.size();
-    encoder{keys_}(record.first);
-    const auto hash = stable_hash(std::string_view{keys_.data() + begin, keys_.size() - begin});
-    table_.prefetch_slot(hash);
-    waiting_.push_back({hash, begin, std::move(record.second)});
-    if (waiting_.size() == most_waiting || keys_.size() > most_waiting_bytes) combine();
+    encoder out{keys_};
+    out.size(key.size());
+    out.bytes(key);
+    wait_long(begin, std::move(value));
   }
   void finish() override {
     combine();
@@ -108,31 +125,44 @@ public:
 private:
   struct waiting_record {
     std::uint64_t hash;
-    std::size_t key_begin; ///< in `keys_`; it ends where the next one begins
+    key_cell key; ///< a long one lies in `keys_`
     V value;
+    std::uint32_t likely = 0; ///< number of its entry, probably
   };
   static constexpr std::size_t most_waiting = 64; ///< enough that memory need not be waited for
   static constexpr std::size_t most_waiting_bytes = 16 << 10;
 
+  void wait(std::uint64_t hash, const key_cell& key, V&& value) {
+    table_.prefetch_slot(hash);
+    waiting_.emplace_back(hash, key, std::move(value));
+    if (waiting_.size() == most_waiting || keys_.size() > most_waiting_bytes) combine();
+  }
+  /// With the key that stands at the end of `keys_`.
+  void wait_long(std::size_t begin, V&& value) {
+    const auto key = std::string_view{keys_}.substr(begin);
+    wait(stable_hash(key), key_cell::elsewhere(begin, key.size()), std::move(value));
+  }
+
   /// Takes up what waits, in its order.
   void combine() {
-    for (const auto& w : waiting_) table_.prefetch_entry(w.hash);
-    for (const auto& w : waiting_) table_.prefetch_key(w.hash);
-    for (std::size_t i = 0; i < waiting_.size(); ++i) {
-      auto& [hash, begin, value] = waiting_[i];
-      const auto end = i + 1 < waiting_.size() ? waiting_[i + 1].key_begin : keys_.size();
-      combine(std::string_view{keys_.data() + begin, end - begin}, hash, std::move(value));
-    }
+    for (auto& w : waiting_) w.likely = table_.prefetch_entry(w.hash);
+    for (const auto& w : waiting_)
+      if (!w.key.is_inside()) table_.prefetch_long_key(w.likely);
+    for (auto& w : waiting_) combine(w);
     waiting_.clear();
     keys_.clear();
   }
-  void combine(std::string_view key, std::uint64_t hash, V value) {
-    used_ += memory_outside(value);
-    if (auto* const known = table_.find(key, hash)) {
-      known->value = function_(std::move(known->value), std::move(value));
+  void combine(waiting_record& w) {
+    const auto bytes = [&] {
+      return w.key.is_inside() ? w.key.bytes()
+                               : std::string_view{keys_}.substr(static_cast<std::size_t>(w.key.begin()), w.key.size());
+    };
+    used_ += memory_outside(w.value);
+    if (auto* const known = w.key.is_inside() ? table_.find(w.key, w.hash, w.likely) : table_.find(bytes(), w.hash)) {
+      known->value = function_(std::move(known->value), std::move(w.value));
     } else {
-      table_.insert(key, hash, std::move(value));
-      used_ += table_bytes_of(key.size(), sizeof(typename keyed_table<V>::entry));
+      table_.insert(bytes(), w.hash, std::move(w.value));
+      used_ += table_bytes_of(w.key.size(), sizeof(typename keyed_table<V>::entry));
     }
     if (used_ > most_combined) flush();
   }
@@ -145,7 +175,7 @@ private:
   shuffle_buckets buckets_;
   closure<F, Captures> function_;
   keyed_table<V> table_;
-  std::string keys_; ///< encoded, of those that wait
+  std::string keys_; ///< encoded, the long ones of those that wait
   std::vector<waiting_record> waiting_;
   std::uint64_t used_ = 0;
 };

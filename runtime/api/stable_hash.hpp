@@ -34,20 +34,30 @@ inline std::uint64_t little_endian(const char* at, std::size_t size) noexcept {
   return byte(0) | byte(size / 2) | byte(size - 1);
 }
 
+/// The steps of stable_hash, for who has the words of a key at hand: from its size on, over each word of 8 bytes (of
+/// the last one what there is), to the end.
+constexpr std::uint64_t stable_hash_begin(std::uint64_t size) noexcept {
+  return 0x9e3779b97f4a7c15 ^ (size * 0x94d049bb133111eb);
+}
+constexpr std::uint64_t stable_hash_step(std::uint64_t hash, std::uint64_t word) noexcept {
+  return std::rotl(hash ^ (word * 0xbf58476d1ce4e5b9), 29) * 0x9e3779b97f4a7c15;
+}
+constexpr std::uint64_t stable_hash_end(std::uint64_t hash) noexcept {
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
+  return hash ^ (hash >> 31);
+}
+
 } // namespace detail
 
 /// 64 well mixed bits of `bytes`. The values are fixed for ever: files and blocks are laid out by them.
 [[gnu::always_inline]] inline std::uint64_t stable_hash(std::string_view bytes) noexcept {
-  constexpr std::uint64_t first = 0x9e3779b97f4a7c15, second = 0xbf58476d1ce4e5b9, third = 0x94d049bb133111eb;
   const char* at = bytes.data();
   auto left = bytes.size();
-  std::uint64_t hash = first ^ (left * third);
-  for (; left >= 8; at += 8, left -= 8)
-    hash = std::rotl(hash ^ (detail::little_endian<std::uint64_t>(at) * second), 29) * first;
-  if (left > 0) hash = std::rotl(hash ^ (detail::little_endian(at, left) * second), 29) * first;
-  hash = (hash ^ (hash >> 30)) * second;
-  hash = (hash ^ (hash >> 27)) * third;
-  return hash ^ (hash >> 31);
+  auto hash = detail::stable_hash_begin(left);
+  for (; left >= 8; at += 8, left -= 8) hash = detail::stable_hash_step(hash, detail::little_endian<std::uint64_t>(at));
+  if (left > 0) hash = detail::stable_hash_step(hash, detail::little_endian(at, left));
+  return detail::stable_hash_end(hash);
 }
 
 /// The bucket of `count` in which a key with this hash lands. It uses the upper half of the hash; tables within a

@@ -69,14 +69,14 @@ public:
     std::uint64_t at = range_.begin == 0 ? 0 : range_.begin - 1;
     bool skipping = range_.begin != 0;
     std::uint64_t line_begin = range_.begin;
-    std::string started; // what the chunks before had of the line
+    std::string started; // the line at hand
     while (line_begin < range_.end) {
       if (skipping && at >= range_.end) return; // no line begins here: a longer one is read by where it does
       stop_if_cancelled(context_);
       const auto n = file_.read_at(at, buffer_.data(), buffer_.size());
       if (n == 0) {
         if (at < range_.size) file_.fail_as_shrunk(range_.size);
-        if (!skipping && at > line_begin) push(std::move(started));
+        if (!skipping && at > line_begin) push(started);
         return;
       }
       const auto* const chunk = buffer_.data();
@@ -90,12 +90,9 @@ public:
         stop_if_cancelled(context_); // what becomes of a line may take long
         const auto length = static_cast<std::size_t>(end - chunk) - done;
         if (!std::exchange(skipping, false)) {
-          if (started.empty()) {
-            push(std::string{chunk + done, length});
-          } else {
-            started.append(chunk + done, length);
-            push(std::exchange(started, {}));
-          }
+          started.append(chunk + done, length);
+          push(started);
+          started.clear(); // its memory stays, unless somebody has taken it
         }
         done += length + 1;
         line_begin = at + done;
@@ -105,7 +102,7 @@ public:
   }
 
 private:
-  void push(std::string line) {
+  void push(std::string& line) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     out_.push(std::move(line));
   }

@@ -11,4 +11,5 @@
 #include <troupe/runtime/api/run.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/api/session.hpp>
+#include <troupe/runtime/api/words.hpp>
 #include <troupe/runtime/execution/task_context.hpp>

@@ -4,6 +4,8 @@
 /// sink keeps. One virtual call a record and operation; element types are checked where the chain is built (api/).
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace troupe {
 
@@ -20,6 +22,14 @@ template <class T>
 class sink : public erased_sink {
 public:
   virtual void push(T&& record) = 0;
+};
+
+/// The same for those whose keys are texts: whoever only looks at the key needs no string of its own.
+template <class V>
+class sink<std::pair<std::string, V>> : public erased_sink {
+public:
+  virtual void push(std::pair<std::string, V>&& record) = 0;
+  virtual void push_text(std::string_view key, V&& value) { push({std::string{key}, std::move(value)}); }
 };
 
 /// The end of a chain.

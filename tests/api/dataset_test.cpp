@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -140,6 +141,24 @@ TEST_F(datasets, flat_map_takes_an_emitter_too) {
                             })
                             .collect();
   EXPECT_EQ(repeated, (std::vector<std::string>{"1", "2", "2", "3", "3", "3"}));
+}
+
+/// Where nothing stands between, no string is made of it.
+TEST_F(datasets, an_emitter_takes_keys_that_are_texts_as_they_are) {
+  std::vector<word_count> expected;
+  for (std::size_t size = 0; size < 40; ++size)
+    expected.emplace_back(std::string(size, 'k'), static_cast<long>(40 - size));
+  const auto lengths = session_.range(0, 40, 3);
+  const auto prefixes = [](std::int64_t n, emitter<word_count>& each) {
+    const std::string text(40, 'k');
+    for (std::int64_t size = 0; size <= n; ++size)
+      each(std::string_view{text}.substr(0, static_cast<std::size_t>(size)), 1);
+  };
+  const auto pairs = lengths.flat_map(prefixes);
+  EXPECT_THAT(pairs.reduce_by_key(std::plus<>{}).collect(), ::testing::UnorderedElementsAreArray(expected));
+  EXPECT_THAT(pairs.map([](word_count record) { return record; }).reduce_by_key(std::plus<>{}, 2).collect(),
+              ::testing::UnorderedElementsAreArray(expected));
+  EXPECT_EQ(pairs.count(), 40u * 41 / 2);
 }
 
 TEST_F(datasets, map_partitions_sees_whole_partitions_and_empty_ones) {

@@ -3,13 +3,16 @@
 #include <string>
 #include <vector>
 
+#include <troupe/runtime/api/key_cell.hpp>
 #include <troupe/runtime/api/keyed_table.hpp>
+#include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/api/stable_hash.hpp>
 
 namespace {
 
 using troupe::bucket_of;
 using troupe::stable_hash;
+using troupe::detail::key_cell;
 using troupe::detail::keyed_table;
 
 TEST(stable_hash, values_never_change) {
@@ -42,6 +45,53 @@ TEST(keyed_table, keys_of_any_length_are_compared_to_their_last_byte) {
       EXPECT_EQ(table.find(other, 7), nullptr) << size << " at " << i;
     }
   }
+}
+
+TEST(key_cell, is_its_bytes_and_their_hash_whatever_stands_behind_them) {
+  const std::string text{"\x80\xff!abc\0defghijklmnopqr", 22};
+  for (std::size_t size = 0; size <= key_cell::most_inside; ++size) {
+    const auto key = text.substr(0, size);
+    const auto cell = key_cell::of(key);
+    EXPECT_TRUE(cell.is_inside());
+    EXPECT_EQ(cell.size(), size);
+    EXPECT_EQ(cell.bytes(), key);
+    EXPECT_EQ(cell.hash(), stable_hash(key)) << size;
+    EXPECT_EQ(cell, key_cell::of(std::string_view{text}.substr(0, size)));
+    if (size < key_cell::most_inside) {
+      EXPECT_FALSE(cell == key_cell::of(key + std::string(1, '\0'))) << "zeros count";
+    }
+  }
+}
+
+TEST(key_cell, of_a_text_is_that_of_its_encoding) {
+  const std::string letters = "\xe4 text of sixteen";
+  for (std::size_t size = 0; size < key_cell::most_inside; ++size) {
+    const auto text = letters.substr(0, size);
+    std::string encoded;
+    troupe::encoder{encoded}(text);
+    EXPECT_EQ(key_cell::of_text(text), key_cell::of(encoded)) << size;
+  }
+}
+
+TEST(key_cell, elsewhere_knows_where_and_how_long) {
+  const auto cell = key_cell::elsewhere(123'456'789'012, 98'765'432'109);
+  EXPECT_FALSE(cell.is_inside());
+  EXPECT_EQ(cell.begin(), 123'456'789'012u);
+  EXPECT_EQ(cell.size(), 98'765'432'109u);
+}
+
+TEST(keyed_table, finds_by_cells_also_with_a_number_that_has_become_wrong) {
+  keyed_table<int> table;
+  const auto cell = [](int i) { return key_cell::of(std::to_string(i)); };
+  for (int i = 0; i < 100; ++i) table.insert(std::to_string(i), cell(i).hash(), i);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(table.find(cell(i), cell(i).hash())->value, i);
+    const auto likely = table.prefetch_entry(cell(i).hash());
+    EXPECT_EQ(table.entries().at(likely - 1).value, i);
+    for (const std::uint32_t wrong : {0u, 1u, 50u, 100u, 101u})
+      EXPECT_EQ(table.find(cell(i), cell(i).hash(), wrong)->value, i);
+  }
+  EXPECT_EQ(table.find(cell(100), cell(100).hash(), 7), nullptr);
 }
 
 TEST(stable_hash, length_counts) {
