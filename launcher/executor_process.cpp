@@ -350,7 +350,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
     executor.take_over = [&, to_log = log.loggers()("launcher")](const block_takeover& what,
                                                                  const std::function<bool()>& stop) {
       // Nobody reads any more at the places of those whose outputs are all gone.
-      if (blocks->bytes() == 0) (*server)->close_inherited();
+      if (blocks->held().empty()) (*server)->close_inherited();
       error failure;
       auto taken = take_over(what, *blocks, **server, *secret, connecting, stop, failure);
       if (failure) to_log->warn("take-over executor={} {}", what.from.executor.value, failure.message);

@@ -15,14 +15,14 @@ namespace troupe {
 class host_directory {
 public:
   /// Joins it, or makes it, beside the run directory of this process; it goes with the last process that holds it.
-  /// Nothing is shared where the settings do not
-  /// want that, or where it cannot be had, which `warn` is told: the processes then talk over the network.
+  /// Nothing is shared where the settings do not want that, or where it cannot be had, which `warn` is told: the
+  /// processes then talk over the network.
   static host_directory join(const settings& s, const std::string& run_directory, const std::string& cluster_id,
                              const std::function<void(const error&)>& warn);
 
   /// For sockets; "": nothing is shared.
   std::string sockets() const { return sockets_ ? sockets_->path() : std::string{}; }
-  /// For files: below the first of `troupe.local.dir`, where that is set. "": nothing is shared.
+  /// For files: below the first of `local_directories_of`, where there is one. "": nothing is shared.
   std::string files() const { return files_ ? files_->path() : sockets(); }
 
 private:

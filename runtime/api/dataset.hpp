@@ -198,7 +198,8 @@ public:
   }
 
   /// Computed again, it may have other records, or in another order (random numbers, the time, what a service says):
-  /// what a pipeline has made of it is kept until the next stage is complete.
+  /// what a pipeline has made of it is kept until the next stage is complete. If it is lost all the same, and one of
+  /// two later stages has read it while the other has not, the job fails: they would go on from different records.
   dataset indeterminate() const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->indeterminate = true;

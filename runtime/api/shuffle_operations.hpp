@@ -134,7 +134,7 @@ private:
 
   void wait(std::uint64_t hash, const key_cell& key, V&& value) {
     table_.prefetch_slot(hash);
-    waiting_.emplace_back(hash, key, std::move(value));
+    waiting_.push_back({hash, key, std::move(value)});
     if (waiting_.size() == most_waiting || keys_.size() > most_waiting_bytes) combine();
   }
   /// With the key that stands at the end of `keys_`.

@@ -104,7 +104,11 @@ public:
 private:
   void push(std::string& line) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    out_.push(std::move(line));
+    // Whoever keeps it is not to keep the memory of a longer one that came before.
+    if (line.capacity() > 2 * line.size() + 64)
+      out_.push(std::string{line});
+    else
+      out_.push(std::move(line));
   }
 
   const task_context& context_;

@@ -256,7 +256,7 @@ constexpr setting_schema entries[] = {
      0,
      driver,
      "Whose slots come first within a pool: those of its earliest job (fifo, unless set), or of the stage with the "
-     "fewest (fair)."},
+     "fewest (fair); stages of one pipeline count as one."},
     family(keys::scheduler_pool_weight, 1, 1'000'000, driver,
            "Part of the slots that a pool gets, in relation to the weights of others; 1 unless set."),
     choice(

@@ -178,10 +178,10 @@ void dag_scheduler::drain(executor_index e) {
 /// run, others wait. Called whenever a stage completed or lost something.
 void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
   if (job.state == job_state::accepted) return; // what was kept for it may go before it begins
-  if (job.contradiction) return fail(job, *std::exchange(job.contradiction, std::nullopt), now, out);
   for (auto& stage : job.stages)
     if (broken_.contains(stage.id) && !restart_gang(job, stage, now, out)) return;
   const auto must_run = stages_to_run(job);
+  if (auto why = second_version(job, must_run)) return fail(job, std::move(*why), now, out);
   for (std::size_t i = 0; i < job.stages.size(); ++i) {
     auto& stage = job.stages[i];
     if (!must_run[i]) {

@@ -280,7 +280,7 @@ private:
   static attempt_number readable_attempt(const stage_run& stage, partition_index partition);
   void feed(job_run& job, stage_run& stage, partition_index partition, time_point now);
   static bool admit(const job_run& job, stage_run& stage, partition_index partition);
-  static void refuse_second_version(job_run& job, const stage_run& stage, partition_index partition);
+  static std::optional<error> second_version(job_run& job, const std::vector<bool>& must_run);
   void recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out);
   void count_unread(stage_run& stage, partition_index partition, bool is_unread);
   static bool was_read(const job_run& job, const stage_run& stage, partition_index partition);

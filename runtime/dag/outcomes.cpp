@@ -401,7 +401,7 @@ void dag_scheduler::lose_output(stage_run& stage, partition_index partition, eff
     kept_.remove(stage.keeps, partition, executor.info.executor); // it is no more to be had than the output
   }
   stage.tasks.invalidate(partition);
-  refuse_second_version(job, stage, partition);
+  if (stage.spec->indeterminate) job.lost_versions.emplace(stage.index, partition);
   recall_inputs(job, stage, partition, out);
   if (stage.spec->barrier && stage.state == stage_state::running)
     break_gang(stage, "what the task of partition " + std::to_string(partition) + " had made was lost");

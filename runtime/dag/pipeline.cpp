@@ -135,19 +135,31 @@ bool dag_scheduler::admit(const job_run& job, stage_run& stage, partition_index 
 }
 
 /// What an indeterminate task makes again may be something else. Where one of those that read it has read what it made
-/// first, and another one has not, they would go on from different things.
-void dag_scheduler::refuse_second_version(job_run& job, const stage_run& stage, partition_index partition) {
-  if (!stage.spec->indeterminate || job.contradiction) return;
-  const auto first = std::ranges::find_if(
-      stage.feeds, [&](std::uint32_t c) { return job.stages[c].tasks.status_of(partition) == task_set::status::done; });
-  if (first == stage.feeds.end() || was_read(job, stage, partition)) return;
-  job.contradiction = make_error(
-      ec::fetch_failed, "what partition " + std::to_string(partition) + " of stage " + std::to_string(stage.index) +
-                            " (" + stage.spec->name + ") had made is lost, and stage " + std::to_string(*first) + " (" +
-                            job.stages[*first].spec->name +
-                            ") has read it, while another one has not; since that stage is indeterminate, running the "
-                            "task again could give the two different inputs: submit the job again");
-  job.unsettled = true;
+/// first, and another one is still to read it, they would go on from different things. @returns why the job cannot
+/// become right, if so; asked when all that an event has taken away is known
+std::optional<error> dag_scheduler::second_version(job_run& job, const std::vector<bool>& must_run) {
+  std::erase_if(job.lost_versions, [&](const auto& lost) {
+    return job.stages[lost.first].tasks.status_of(lost.second) == task_set::status::done;
+  });
+  for (const auto& [number, partition] : job.lost_versions) {
+    const auto& stage = job.stages[number];
+    const bool is_to_be_read = std::ranges::any_of(stage.feeds, [&, p = partition](std::uint32_t c) {
+      return must_run[c] && job.stages[c].tasks.status_of(p) != task_set::status::done;
+    });
+    if (!is_to_be_read) continue;
+    const auto first = std::ranges::find_if(stage.feeds, [&, p = partition](std::uint32_t c) {
+      const auto& child = job.stages[c];
+      return child.tasks.status_of(p) == task_set::status::done && !(child.keeps && child.from_cache[p]);
+    });
+    if (first == stage.feeds.end()) continue;
+    return make_error(ec::fetch_failed,
+                      "what partition " + std::to_string(partition) + " of stage " + std::to_string(number) + " (" +
+                          stage.spec->name + ") had made is lost, and stage " + std::to_string(*first) + " (" +
+                          job.stages[*first].spec->name +
+                          ") has read it, while another one has not; since that stage is indeterminate, running the "
+                          "task again could give the two different inputs: submit the job again");
+  }
+  return std::nullopt;
 }
 
 /// What the task has to be run for is lost: its inputs are made again where they are gone.
@@ -156,17 +168,14 @@ void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_inde
   stage.tasks.withhold(partition);
   for (const auto number : stage.fed_by) {
     auto& parent = job.stages[number];
-    if (parent.tasks.status_of(partition) != task_set::status::done) {
-      refuse_second_version(job, parent, partition);
-      continue;
-    }
+    if (parent.tasks.status_of(partition) != task_set::status::done) continue;
     if (parent.has_consumed(partition)) {
       parent.consumed[partition] = false;
       --parent.consumed_count;
       if (!is_kept_for(parent, partition)) {
         parent.handed.erase(partition);
         parent.tasks.invalidate(partition);
-        refuse_second_version(job, parent, partition);
+        if (parent.spec->indeterminate) job.lost_versions.emplace(number, partition);
         out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
         recall_inputs(job, parent, partition, out);
         continue;

@@ -258,9 +258,10 @@ struct job_run {
   job_state state = job_state::accepted;
   error failure;
   std::vector<stage_run> stages;
-  touched_executors touched;            ///< that know a stage of it
-  bool unsettled = false;               ///< a stage of it may start that could not before
-  std::optional<error> contradiction;   ///< it cannot become right any more, for this reason
+  touched_executors touched; ///< that know a stage of it
+  bool unsettled = false;    ///< a stage of it may start that could not before
+  /// Outputs of indeterminate stages that are lost although somebody may have read them: index of the stage, partition.
+  std::set<std::pair<std::uint32_t, partition_index>> lost_versions;
   std::set<shape_id> unanswered;        ///< whether these can be had is being asked; nothing starts before
   std::uint32_t failed_slot_checks = 0; ///< of its gangs, before it starts
   time_point next_slot_check{};

@@ -66,12 +66,12 @@ result<void> block_reading::read_block(const page_taker& each) {
       return view ? read_pages(*view, buffer_, each) : view.error();
     }
   }
-  std::uint64_t offset = 0;
+  progress so_far;
   for (retry_schedule schedule{env_.attempts};;) {
     if (env_.pool.stopped()) return make_error(ec::cancelled, "interrupted");
     if (env_.pool.is_forgotten(executor)) return make_error(ec::unreachable, "the executor is gone");
-    const auto before = offset;
-    auto read = read_once(from, offset, each);
+    const auto before = so_far.offset;
+    auto read = read_once(from, so_far, each);
     if (read) return {};
     const bool stale = from.kept && from.connection && !from.connection->answered() && read.error().code == ec::io;
     close(from);
@@ -79,14 +79,15 @@ result<void> block_reading::read_block(const page_taker& each) {
     if (read.error().code == ec::cancelled && !env_.pool.stopped())
       return make_error(ec::unreachable, "the executor is gone");
     if (!may_pass(read.error().code)) return read;
-    const auto pause = schedule.failed(offset > before);
+    const auto pause = schedule.failed(so_far.offset > before);
     if (!pause) return read;
     env_.pool.pause(*pause);
   }
 }
 
-/// The rest of the block at hand, from `offset` on, which follows the pages that were given out.
-result<void> block_reading::read_once(lane& from, std::uint64_t& offset, const page_taker& each) {
+/// The rest of the block at hand, which follows the pages that were given out.
+result<void> block_reading::read_once(lane& from, progress& so_far, const page_taker& each) {
+  auto& offset = so_far.offset;
   if (!from.connection) {
     make_room();
     if (auto opened = open(from, offset); !opened) return opened;
@@ -100,6 +101,11 @@ result<void> block_reading::read_once(lane& from, std::uint64_t& offset, const p
     if (connection.reusable()) give_back(from);
     return answer.error();
   }
+  // Else one who sends the same again and again would be read for ever.
+  if (const auto end = offset + answer->size; so_far.end.value_or(end) != end)
+    return make_error(ec::malformed, "the block ends at another place than it did before");
+  else
+    so_far.end = end;
   const bool lent = answer->piece.file != nullptr;
   const auto source =
       lent ? bytes_of(answer->piece)

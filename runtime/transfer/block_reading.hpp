@@ -64,7 +64,12 @@ private:
 
   void open_ahead();
   result<void> read_block(const page_taker& each);
-  result<void> read_once(lane& from, std::uint64_t& offset, const page_taker& each);
+  /// How far the reading of a block has come.
+  struct progress {
+    std::uint64_t offset = 0;         ///< behind the last good page
+    std::optional<std::uint64_t> end; ///< of the block, as its server has said
+  };
+  result<void> read_once(lane& from, progress& so_far, const page_taker& each);
   result<void> open(lane& from, std::uint64_t offset);
   result<void> ask(lane& from, std::uint64_t offset);
   void close(lane& from);

@@ -27,8 +27,9 @@ result<std::unique_ptr<block_file>> write_broadcast(const std::string& path, std
 using broadcast_fetch = std::function<result<void>(const std::function<void(std::string_view)>& each)>;
 
 /// The encoded value out of the file at `path`; where none is there, or a damaged one, `fetch` gets it first. Errors:
-/// those of `fetch`; io where the file cannot be written; cancelled where `stop` says so; unreachable where somebody
-/// else has held the lock for longer than `patience`.
+/// those of `fetch`; io where the file cannot be written, or there is one that cannot be opened; overloaded without
+/// memory; cancelled where `stop` says so; unreachable where somebody else has held the lock for longer than `patience`
+/// without getting on. What `each` throws passes through `fetch`.
 result<std::string> read_broadcast(const std::string& path, const broadcast_fetch& fetch, duration patience,
                                    const std::function<bool()>& stop);
 

@@ -17,15 +17,6 @@ std::string request_for(const block_key& key) {
   return protocol::encode(protocol::fetch{protocol::max_credit, false, {{key, 0, 0}}});
 }
 
-/// Bytes of anonymous memory of this process: what a mapped file does not count in.
-std::uint64_t anonymous_memory() {
-  std::ifstream status{"/proc/self/status"};
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
-  }
-  return 0;
-}
-
 TEST_F(transfer_test, bad_lengths_get_one_failure_frame_and_the_end) {
   serve();
   for (const std::uint32_t length : {0u, protocol::max_stranger_frame + 1, 0x7fffffffu, 0xffffffffu}) {

@@ -253,6 +253,22 @@ TEST_F(transfer_test, a_broken_connection_is_gone_on_with_behind_the_last_good_p
   EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
 }
 
+/// Each connection brings a good page, and none an end.
+TEST_F(transfer_test, a_block_that_ends_elsewhere_each_time_is_not_read_for_ever) {
+  const auto page = page_of("again");
+  lying_server liar{secret, [&](raw_socket& peer) {
+                      peer.send(protocol::encode(protocol::data{2 * page.size()}));
+                      peer.send(page);
+                    }};
+  auto options = client_options();
+  options.attempts = 2;
+  block_client c{options, secret, nullptr};
+  const auto got = c.fetch_value(at(liar.port()), key(3, 0, 0), 0);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ec::malformed);
+  EXPECT_EQ(liar.connections(), 3) << "one that got on, and two in vain";
+}
+
 TEST_F(transfer_test, a_connection_that_brings_nothing_new_uses_up_the_attempts) {
   const auto bytes = bytes_in(many_pages(3, 4));
   breaking_server breaking{secret, bytes, 100};

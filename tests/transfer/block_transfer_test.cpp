@@ -92,22 +92,6 @@ TEST_F(transfer_test, other_clusters_and_versions_are_refused_with_the_reason) {
   EXPECT_EQ(server->rejected(), 2u);
 }
 
-/// Does the server's part of the handshake, then `answer`.
-class lying_server : public scripted_server {
-public:
-  lying_server(session_secret secret, std::function<void(raw_socket&)> answer)
-    : scripted_server([secret, answer](raw_socket& peer) {
-        const auto hello = protocol::read_hello(peer.receive_frame());
-        if (!hello) return;
-        const auto nonce = make_nonce();
-        peer.send(
-            protocol::encode(protocol::challenge{nonce, protocol::server_proof(secret, cluster, hello->nonce, nonce)}));
-        peer.receive_frame(); // proof
-        peer.receive_frame(); // fetch
-        answer(peer);
-      }) {}
-};
-
 TEST_F(transfer_test, what_is_announced_and_does_not_come_takes_no_memory) {
   lying_server liar{secret, [](raw_socket& peer) {
                       auto page = page_of("good");

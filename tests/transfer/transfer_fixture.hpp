@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <netinet/in.h>
 #include <poll.h>
@@ -34,6 +35,15 @@ inline block_key key(std::uint64_t stage, partition_index partition, attempt_num
 }
 /// The text as one page.
 inline std::string page_of(const std::string& text) { return content_of({text}).pages[0][0]; }
+
+/// Bytes of anonymous memory of this process: what a mapped file does not count in.
+inline std::uint64_t anonymous_memory() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
+  }
+  return 0;
+}
 
 /// A blocking socket with deadlines; for tests only what the protocol's own code does not do.
 class raw_socket {
@@ -147,6 +157,22 @@ private:
   std::atomic<bool> stopping_ = false;
   std::atomic<int> connections_ = 0;
   std::thread thread_;
+};
+
+/// Does the server's part of the handshake, then `answer`.
+class lying_server : public scripted_server {
+public:
+  lying_server(session_secret secret, std::function<void(raw_socket&)> answer)
+    : scripted_server([secret, answer](raw_socket& peer) {
+        const auto hello = block_protocol::read_hello(peer.receive_frame());
+        if (!hello) return;
+        const auto nonce = make_nonce();
+        peer.send(block_protocol::encode(
+            block_protocol::challenge{nonce, block_protocol::server_proof(secret, cluster, hello->nonce, nonce)}));
+        peer.receive_frame(); // proof
+        peer.receive_frame(); // fetch
+        answer(peer);
+      }) {}
 };
 
 class transfer_test : public ::testing::Test {
