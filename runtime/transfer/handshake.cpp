@@ -12,6 +12,8 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include <troupe/runtime/storage/descriptor.hpp>
+
 namespace troupe {
 
 namespace {
@@ -24,14 +26,6 @@ constexpr std::size_t file_size = 2 * secret_size + 1; // digits and a newline
 struct wiped_text {
   std::array<char, file_size> bytes{};
   ~wiped_text() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
-};
-
-/// A descriptor that is closed when it goes.
-struct scoped_fd {
-  int fd;
-  ~scoped_fd() {
-    if (fd >= 0) ::close(fd);
-  }
 };
 
 void random_bytes(unsigned char* to, std::size_t count) {
@@ -58,17 +52,17 @@ result<session_secret> session_secret::load(const std::string& path) {
     return make_error(ec::invalid_configuration, "troupe.security.secret-file = " + path + ": " + what);
   };
   // O_NONBLOCK: what lies there may be a pipe.
-  const scoped_fd file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) return unusable(std::strerror(errno));
+  const descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
+  if (!file) return unusable(std::strerror(errno));
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) return unusable(std::strerror(errno));
+  if (::fstat(file.get(), &status) != 0) return unusable(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return unusable("it is no regular file");
   if (status.st_uid != ::geteuid()) return unusable("it belongs to another user");
   if ((status.st_mode & 077) != 0) return unusable("others may read it; set its mode to 0600");
   wiped_text text;
   std::size_t filled = 0;
   while (filled < text.bytes.size()) {
-    const auto n = ::read(file.fd, text.bytes.data() + filled, text.bytes.size() - filled);
+    const auto n = ::read(file.get(), text.bytes.data() + filled, text.bytes.size() - filled);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return unusable(std::strerror(errno));
     if (n == 0) break;
@@ -87,8 +81,8 @@ result<session_secret> session_secret::load(const std::string& path) {
 }
 
 result<void> session_secret::save(const std::string& path) const {
-  const scoped_fd file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-  if (file.fd < 0) return file_error(path, std::strerror(errno));
+  const descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
+  if (!file) return file_error(path, std::strerror(errno));
   wiped_text text;
   for (std::size_t i = 0; i < secret_size; ++i) {
     text.bytes[2 * i] = digits[bytes_[i] >> 4];
@@ -96,7 +90,7 @@ result<void> session_secret::save(const std::string& path) const {
   }
   text.bytes.back() = '\n';
   // So few bytes are written at once or, on a full disk, not at all.
-  if (::write(file.fd, text.bytes.data(), text.bytes.size()) != static_cast<ssize_t>(text.bytes.size())) {
+  if (::write(file.get(), text.bytes.data(), text.bytes.size()) != static_cast<ssize_t>(text.bytes.size())) {
     const int code = errno;
     ::unlink(path.c_str());
     return file_error(path, std::strerror(code));

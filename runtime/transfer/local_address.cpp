@@ -10,15 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <troupe/runtime/storage/descriptor.hpp>
+
 namespace troupe {
 namespace {
-
-struct file_descriptor {
-  int fd;
-  ~file_descriptor() {
-    if (fd >= 0) close(fd);
-  }
-};
 
 /// AF_INET or AF_INET6 for the address of all interfaces of that family; 0 for everything else.
 int family_of_all_interfaces(const std::string& address) {
@@ -30,13 +25,13 @@ int family_of_all_interfaces(const std::string& address) {
 
 /// The own address on the way to a peer. @returns 0 or what failed
 int own_address_towards(const addrinfo& peer, std::string& address) {
-  const file_descriptor s{socket(peer.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  const descriptor s{socket(peer.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   sockaddr_storage mine{};
   socklen_t size = sizeof mine;
   char text[NI_MAXHOST];
   // A datagram socket that is given a peer looks for its way there, and sends nothing.
-  if (s.fd < 0 || connect(s.fd, peer.ai_addr, peer.ai_addrlen) != 0 ||
-      getsockname(s.fd, reinterpret_cast<sockaddr*>(&mine), &size) != 0)
+  if (!s || connect(s.get(), peer.ai_addr, peer.ai_addrlen) != 0 ||
+      getsockname(s.get(), reinterpret_cast<sockaddr*>(&mine), &size) != 0)
     return errno;
   if (getnameinfo(reinterpret_cast<sockaddr*>(&mine), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
     return EAFNOSUPPORT;

@@ -149,6 +149,8 @@ result<std::size_t> stream_socket::receive_some(char* to, std::size_t room, dura
     if (n == 0) return lost("the peer closed it");
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (auto ready = wait(POLLIN, silence, stop); !ready) return ready.error();
+    } else if (errno == EMFILE) {
+      return make_error(ec::overloaded, "no file descriptor is left for what the peer lends");
     } else if (errno != EINTR) {
       return lost(std::strerror(errno));
     }
@@ -174,6 +176,11 @@ ssize_t stream_socket::receive_with_descriptors(char* to, std::size_t room) {
       std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
       received_.emplace_back(fd);
     }
+  }
+  // One that is missing must not be taken for the next one.
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    errno = EMFILE;
+    return -1;
   }
   return n;
 }

@@ -38,7 +38,8 @@ public:
   /// Errors of both: io when the connection is gone, unreachable when nothing moves for `silence`, cancelled. The
   /// stream is of no use then.
   result<void> send(std::string_view bytes, duration silence, const interrupted& stop);
-  /// At least one byte and at most `room`. @returns how many
+  /// At least one byte and at most `room`. @returns how many. Error overloaded, too, where a descriptor came along and
+  /// this process can have no more
   result<std::size_t> receive_some(char* to, std::size_t room, duration silence, const interrupted& stop);
   /// The next descriptor that came along with bytes, over a local socket; none where none came.
   descriptor take_descriptor();
