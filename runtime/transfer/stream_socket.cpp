@@ -150,7 +150,8 @@ result<std::size_t> stream_socket::receive_some(char* to, std::size_t room, dura
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (auto ready = wait(POLLIN, silence, stop); !ready) return ready.error();
     } else if (errno == EMFILE) {
-      return make_error(ec::overloaded, "no file descriptor is left for what the peer lends");
+      return make_error(ec::overloaded,
+                        "no file descriptor is left for what the peer lends; raise the limit (ulimit -n)");
     } else if (errno != EINTR) {
       return lost(std::strerror(errno));
     }
