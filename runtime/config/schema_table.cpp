@@ -326,7 +326,8 @@ constexpr setting_schema entries[] = {
     choice(
         keys::transfer_same_host, "auto", "auto|never", all,
         "How blocks go to readers on the same machine: auto lends them the files over a socket in the run directory, "
-        "where that is within reach; never takes the network, as between machines."),
+        "where that is within reach; never takes the network, as between machines, and lets executors whose output is "
+        "still needed stay until it was read, since no shuffle service can take over their files."),
 };
 
 } // namespace
