@@ -87,9 +87,13 @@ std::int64_t machine_memory() {
   return (static_cast<std::int64_t>(info.totalram) * info.mem_unit) >> 20 << 20;
 }
 
+/// What executors run. Where its file was replaced meanwhile, or goes by another name in this process's view of the
+/// file systems, still what runs here.
 std::string this_program() {
   std::error_code ec;
-  return std::filesystem::read_symlink("/proc/self/exe", ec).string();
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", ec);
+  if (!ec && std::filesystem::equivalent(path, "/proc/self/exe", ec)) return path.string();
+  return "/proc/" + std::to_string(getpid()) + "/exe";
 }
 
 } // namespace

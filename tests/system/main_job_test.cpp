@@ -52,6 +52,18 @@ TEST_P(main_job, counts_as_coreutils_do) {
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
 }
 
+/// As when somebody builds it anew meanwhile: executors run what the driver runs.
+TEST(main_job_whose_program_is_gone, starts_its_executors_all_the_same) {
+  const testing::temporary_directory scratch;
+  program_process job{{"sh", "-c",
+                       R"(cp "$1" "$2/own" && exec 3<"$2/own" && rm "$2/own" && shift 2 && exec /proc/self/fd/3 "$@")",
+                       "sh", TROUPE_SIMILAR_TEXTS, scratch.path(), "--master=local-cluster[1,2,2g]", "--conf",
+                       "troupe.run-directory=" + scratch.path() + "/run", "--conf", "troupe.gpu.discovery=fake"}};
+  EXPECT_EQ(job.wait(std::chrono::seconds{60}), 0) << job.output();
+  EXPECT_THAT(job.printed(), HasSubstr("most similar"));
+  EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(masters, main_job, ::testing::Values("local[2]", "local-cluster[2,2,2g]"),
                          [](const auto& param) {
                            return std::string{param.param}.find("cluster") == std::string::npos ? "threads"
