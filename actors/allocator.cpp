@@ -27,7 +27,7 @@ constexpr duration exit_wait = std::chrono::seconds{2};
 /// Between looks at the backend while somebody waits for one.
 constexpr duration next_look = std::chrono::milliseconds{5};
 
-using allocator_pointer = stateful_pointer<allocator_actor, struct allocator_state>;
+using allocator_pointer = stateful_pointer<local_allocator_actor, struct allocator_state>;
 
 struct allocator_state {
   static constexpr const char* name = "troupe.allocator";
@@ -138,10 +138,10 @@ void allocator_state::answer_about_exits(time_point now) {
 
 void allocator_state::tick_in(allocator_pointer self, duration delay) {
   ++ticks_due;
-  tell_after(self, allocator_actor{self}, delay, tick{});
+  tell_after(self, local_allocator_actor{self}, delay, tick{});
 }
 
-allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config config) {
+local_allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("allocator");
@@ -156,14 +156,14 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
   return {
       [self](const boxed<load_report>& report) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self) || s.stopping) return;
+        if (!s.admitted->passes(self, report) || s.stopping) return;
         effects::allocation_list more;
         s.policy->on_load(*report, now_of(self), s.room_after(self, more), s.way_after(self, more), more);
         s.dispatch(self, more);
       },
       [self](const boxed<feasibility_query>& query) -> caf::result<boxed<feasibility_answer>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self))
+        if (!s.admitted->passes(self, query))
           return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
         feasibility_answer answer;
         for (const auto& shape : query->shapes)
@@ -172,7 +172,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
       },
       [self](const boxed<exit_query>& query) -> caf::result<boxed<exit_answer>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self))
+        if (!s.admitted->passes(self, query))
           return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
         auto promise = self->make_response_promise<boxed<exit_answer>>();
         s.exit_questions.push_back({query->request, now_of(self), promise});
@@ -183,7 +183,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self))
+        if (!s.admitted->passes(self, stop))
           return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
         s.log->info("stop reason=\"{}\"", stop->reason);
         s.stopping = true;
@@ -191,12 +191,11 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         s.stop_promises.push_back(promise);
         ++s.ticks_due;
-        tell(self, allocator_actor{self}, tick{});
+        tell(self, local_allocator_actor{self}, tick{});
         return promise;
       },
       [self](tick) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
         --s.ticks_due;
         const bool hurry = s.stopping || !s.exit_questions.empty();
@@ -208,7 +207,7 @@ allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config
 
 } // namespace
 
-allocator_actor spawn_allocator(caf::actor_system& system, allocator_config config) {
+local_allocator_actor spawn_allocator(caf::actor_system& system, allocator_config config) {
   return system.spawn(behavior, std::move(config));
 }
 

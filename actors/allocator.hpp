@@ -23,7 +23,7 @@ struct allocator_config {
   duration request_timeout = std::chrono::seconds{10};
 };
 
-allocator_actor spawn_allocator(caf::actor_system& system, allocator_config config);
+local_allocator_actor spawn_allocator(caf::actor_system& system, allocator_config config);
 
 /// The backend of a cluster whose executors are all started by hand: it never starts any.
 std::shared_ptr<executor_backend> make_manual_backend();

@@ -13,7 +13,7 @@ struct client_state {
   std::uint64_t surprises = 0;
 };
 
-void answered(stateful_pointer<submitting_client_actor, client_state> self, const boxed<job_submission>& submission,
+void answered(stateful_pointer<local_client_actor, client_state> self, const boxed<job_submission>& submission,
               const result<job_id>& job) {
   const auto& c = state_of(self).config;
   const bool wanted = !c.on_answer || c.on_answer(submission, job);
@@ -23,8 +23,8 @@ void answered(stateful_pointer<submitting_client_actor, client_state> self, cons
   tell(self, c.driver, box(release_results{*job})); // it may have succeeded meanwhile
 }
 
-submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_client_actor, client_state> self,
-                                                client_config config) {
+local_client_actor::behavior_type behavior(stateful_pointer<local_client_actor, client_state> self,
+                                           client_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.admitted = std::make_unique<gate>(self->node());
@@ -39,11 +39,12 @@ submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_clie
     watch(self, state.config.driver);
   }
   return {
-      [self](const boxed<job_submission>& submission) {
+      [self](const local_message<job_submission>& given) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self) || !s.config.driver) return;
+        if (!s.config.driver) return;
+        const auto submission = box(given.shared());
         // Who waits for the answer has a clock of its own.
-        ask_untimed(self, s.config.driver, submission, client_actor{submitting_client_actor{self}})
+        ask_untimed(self, s.config.driver, submission, client_actor{local_client_actor{self}})
             .then([self, submission](const boxed<job_accepted>& a) { answered(self, submission, a->job); },
                   [self, submission](const caf::error& why) {
                     answered(self, submission, from_caf_error(self->system(), why));
@@ -51,26 +52,26 @@ submitting_client_actor::behavior_type behavior(stateful_pointer<submitting_clie
       },
       [self](const boxed<job_progress>& progress) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self) && s.config.on_progress) s.config.on_progress(progress);
+        if (s.admitted->passes(self, progress) && s.config.on_progress) s.config.on_progress(progress);
       },
       [self](const boxed<job_end>& end) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self) && s.config.on_end) s.config.on_end(end);
+        if (s.admitted->passes(self, end) && s.config.on_end) s.config.on_end(end);
       },
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self) && s.config.on_events) s.config.on_events(batch);
+        if (s.admitted->passes(self, batch) && s.config.on_events) s.config.on_events(batch);
       },
       [self](const boxed<subscription_cut_off>& end) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self) && s.config.on_cut_off) s.config.on_cut_off(end);
+        if (s.admitted->passes(self, end) && s.config.on_cut_off) s.config.on_cut_off(end);
       },
   };
 }
 
 } // namespace
 
-submitting_client_actor spawn_client(caf::actor_system& system, client_config config) {
+local_client_actor spawn_client(caf::actor_system& system, client_config config) {
   return system.spawn(behavior, std::move(config));
 }
 

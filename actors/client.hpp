@@ -26,6 +26,6 @@ struct client_config {
   std::function<void(const boxed<subscription_cut_off>&)> on_cut_off;
 };
 
-submitting_client_actor spawn_client(caf::actor_system& system, client_config config);
+local_client_actor spawn_client(caf::actor_system& system, client_config config);
 
 } // namespace troupe

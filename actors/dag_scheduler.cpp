@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-using scheduler_pointer = stateful_pointer<dag_scheduler_actor, struct scheduler_state>;
+using scheduler_pointer = stateful_pointer<local_dag_scheduler_actor, struct scheduler_state>;
 
 /// A look at everything costs as much as there are executors.
 constexpr duration between_looks = std::chrono::milliseconds{10};
@@ -32,7 +32,7 @@ struct scheduler_state {
   time_point last_progress{};
   time_point last_look{};
   bool stopping = false;
-  std::vector<caf::typed_response_promise<boxed<acknowledged>>> stop_promises;
+  std::vector<caf::typed_response_promise<local_message<acknowledged>>> stop_promises;
 
   /// Carries out what the core asked for and leaves the list empty.
   void dispatch(scheduler_pointer self, effects::list& out);
@@ -85,7 +85,7 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       ask_allocator(self, std::move(a->shapes));
     } else if (auto* g = std::get_if<effects::give_up_executor>(&effect)) {
       log->warn("executor-given-up executor={} cause=\"{}\"", g->executor.value, g->cause);
-      tell(self, config.driver, box(executor_gone{g->executor, g->epoch, std::move(g->cause), g->lost}));
+      tell(self, config.driver, local(executor_gone{g->executor, g->epoch, std::move(g->cause), g->lost}));
     } else if (auto* l = std::get_if<effects::report_load>(&effect)) {
       if (allocator) tell(self, allocator, box(std::move(l->report)));
     }
@@ -121,7 +121,8 @@ void scheduler_state::complete(scheduler_pointer self, effects::complete_job& do
       // Its end releases them. That of a client of this process does not: it may end before what it has learnt is used.
       if (done.end.results && !done.end.results->elsewhere.empty()) fetching.emplace(id, client.address());
       if (drop_what_cannot_travel(done.end, most_remote_results))
-        tell(self, dag_scheduler_actor{self}, box(release_results{id})); // later: these effects are not sent yet
+        tell(self, local_dag_scheduler_actor{self},
+             local(release_results{id})); // later: these effects are not sent yet
     }
     tell(self, client, box(done.end));
   }
@@ -129,7 +130,7 @@ void scheduler_state::complete(scheduler_pointer self, effects::complete_job& do
   log->info("job-ended job={} state={}{}{}", id.value, to_string(done.end.progress.state), failure.empty() ? "" : " ",
             failure);
   if (stopping && submitters.empty()) {
-    for (auto& promise : stop_promises) promise.deliver(box(acknowledged{}));
+    for (auto& promise : stop_promises) promise.deliver(local(acknowledged{}));
     stop_promises.clear();
   }
 }
@@ -140,6 +141,7 @@ void scheduler_state::ask_allocator(scheduler_pointer self, std::vector<executor
   ask(self, allocator, config.request_timeout, box(feasibility_query{std::move(shapes)}))
       .then(
           [this, self, asked](const boxed<feasibility_answer>& answer) {
+            if (!admitted->passes(self, answer)) return;
             effects::list out;
             for (std::size_t i = 0; i < asked.size() && i < answer->answers.size(); ++i)
               core->on_feasibility(asked[i].shape, answer->answers[i], now_of(self), out);
@@ -150,7 +152,7 @@ void scheduler_state::ask_allocator(scheduler_pointer self, std::vector<executor
 
 void scheduler_state::flush_facts(scheduler_pointer self) {
   if (facts.records.empty()) return;
-  tell(self, config.driver, box(std::exchange(facts, {})));
+  tell(self, config.driver, local(std::exchange(facts, {})));
 }
 
 void scheduler_state::report_progress(scheduler_pointer self, time_point now) {
@@ -216,9 +218,7 @@ cluster_status scheduler_state::status(const status_query& query, time_point now
   return answer;
 }
 
-error stranger() { return make_error(ec::unauthenticated, "say hello to the driver first"); }
-
-dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_scheduler_config config) {
+local_dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_scheduler_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("dag-scheduler");
@@ -227,11 +227,10 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).submitter_gone(self, who); };
   harden(self, hooks);
-  tell_after(self, dag_scheduler_actor{self}, state.config.tick_interval, tick{});
+  tell_after(self, local_dag_scheduler_actor{self}, state.config.tick_interval, tick{});
   return {
-      [self](const boxed<executor_info>& info, const executor_actor& executor) {
+      [self](const local_message<executor_info>& info, const executor_actor& executor) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return; // only the driver of this process admits
         s.admitted->admit(executor.node());
         s.executors[info->executor] = executor;
         s.log->info("executor-added executor={} host={} pid={} slots={} profile=\"{}\"", info->executor.value,
@@ -240,9 +239,8 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         s.dispatch(self, s.effects_buffer);
         s.look(self);
       },
-      [self](const boxed<executor_gone>& gone) {
+      [self](const local_message<executor_gone>& gone) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
         const auto it = s.executors.find(gone->executor);
         if (it == s.executors.end()) return;
         if (gone->announced) {
@@ -260,7 +258,7 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
       },
       [self](const boxed<executor_report>& report) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return;
+        if (!s.admitted->passes(self, report)) return;
         // Of an executor that is gone: the core knows it for stale.
         if (const auto it = s.executors.find(report->executor);
             it != s.executors.end() && it->second.node() != sender_node(self)) {
@@ -270,15 +268,14 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         s.core->on_report(*report, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
-      [self](const boxed<executor_heartbeat>& beat) {
+      [self](const local_message<executor_heartbeat>& beat) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
         s.core->on_heartbeat(*beat, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
-      [self](const allocator_actor& allocator) {
+      [self](const local_message<allocator_actor>& given) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
+        const auto& allocator = *given;
         if (s.allocator) s.admitted->dismiss(s.allocator.node());
         s.allocator = allocator;
         s.admitted->admit(allocator.node());
@@ -286,9 +283,9 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         s.dispatch(self, s.effects_buffer);
         s.look(self);
       },
-      [self](const boxed<job_submission>& submission, const client_actor& client) -> caf::result<boxed<job_accepted>> {
+      [self](const local_message<job_submission>& submission,
+             const client_actor& client) -> caf::result<local_message<job_accepted>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         if (s.stopping) return to_caf_error(make_error(ec::refused, "the session is ending and takes no new job"));
         if (!submission->job || submission->profiles.size() != submission->job->profiles.size())
           return to_caf_error(make_error(ec::invalid_argument, "the submission does not name its profiles"));
@@ -300,119 +297,110 @@ dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_schedule
         if (s.watched.insert(client.address()).second) watch(self, client);
         s.submitters.emplace(id, client);
         // The acceptance goes first, so that a submitter knows the job before it hears of its end.
-        auto promise = self->make_response_promise<boxed<job_accepted>>();
-        promise.deliver(box(job_accepted{id}));
+        auto promise = self->make_response_promise<local_message<job_accepted>>();
+        promise.deliver(local(job_accepted{id}));
         s.dispatch(self, s.effects_buffer);
         return promise;
       },
-      [self](const boxed<cancel_job>& cancel) -> caf::result<boxed<acknowledged>> {
+      [self](const local_message<cancel_job>& cancel) -> caf::result<local_message<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         const bool known = s.core->on_job_cancelled(cancel->job, cancel->reason, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
         if (!known)
           return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(cancel->job.value)));
-        return box(acknowledged{});
+        return local(acknowledged{});
       },
-      [self](const boxed<cancel_stage>& cancel) -> caf::result<boxed<acknowledged>> {
+      [self](const local_message<cancel_stage>& cancel) -> caf::result<local_message<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         auto done =
             s.core->on_stage_cancelled(cancel->job, cancel->stage, cancel->reason, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
         if (!done) return to_caf_error(done.error());
-        return box(acknowledged{});
+        return local(acknowledged{});
       },
-      [self](const boxed<cancel_group>& cancel) -> caf::result<boxed<cancelled_jobs>> {
+      [self](const local_message<cancel_group>& cancel) -> caf::result<local_message<cancelled_jobs>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         auto ended = s.core->on_group_cancelled(cancel->group, cancel->reason, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
         if (!ended) return to_caf_error(ended.error());
-        return box(cancelled_jobs{std::move(*ended)});
+        return local(cancelled_jobs{std::move(*ended)});
       },
       [self](const boxed<release_request>& request) -> caf::result<boxed<release_answer>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, request))
+          return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
         auto answer = s.core->on_release_requested(request->executor, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
         return box(release_answer{request->executor, answer.granted, answer.serving, std::move(answer.reason)});
       },
       [self](const boxed<launch_report>& report) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return;
+        if (!s.admitted->passes(self, report)) return;
         for (const auto& status : report->statuses) s.core->on_launch_failed(status.shape, status.detail);
       },
       [self](const boxed<allocation_report>& report) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self)) s.core->on_allocation(report->shapes);
+        if (s.admitted->passes(self, report)) s.core->on_allocation(report->shapes);
       },
       [self](const boxed<event_batch>& batch) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return;
+        if (!s.admitted->passes(self, batch)) return;
         for (const auto& record : batch->records) s.facts.records.push_back({0, 0, record.content});
         s.flush_facts(self);
       },
-      [self](const boxed<release_results>& release) {
+      [self](const local_message<release_results>& release) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
         s.fetching.erase(release->job);
         s.core->on_results_released(release->job, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
-      [self](const boxed<withdraw_broadcast>& withdrawn) {
+      [self](const local_message<withdraw_broadcast>& withdrawn) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
         s.core->on_broadcast_withdrawn(withdrawn->broadcast, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
       },
-      [self](const boxed<status_query>& query) -> caf::result<boxed<cluster_status>> {
+      [self](const local_message<status_query>& query) -> caf::result<local_message<cluster_status>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
-        return box(s.status(*query, now_of(self)));
+        return local(s.status(*query, now_of(self)));
       },
-      [self](const boxed<explain_query>& query) -> caf::result<boxed<job_explanation>> {
+      [self](const local_message<explain_query>& query) -> caf::result<local_message<job_explanation>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         auto found = s.core->explain(query->job, now_of(self));
         if (!found)
           return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(query->job.value)));
-        return box(std::move(*found));
+        return local(std::move(*found));
       },
-      [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
+      [self](const local_message<placement_query>& query) -> caf::result<local_message<placement_answer>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         auto found = s.core->placements(query->job);
         if (!found)
           return to_caf_error(make_error(ec::not_found, "there is no job " + std::to_string(query->job.value)));
-        return box(placement_answer{std::move(*found)});
+        return local(placement_answer{std::move(*found)});
       },
-      [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
+      [self](const local_message<stop_session>& stop) -> caf::result<local_message<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return to_caf_error(stranger());
         s.stopping = true;
         std::vector<job_id> open;
         for (const auto& [job, client] : s.submitters) open.push_back(job);
         for (const auto job : open) s.core->on_job_cancelled(job, stop->reason, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
         s.flush_facts(self);
-        if (s.submitters.empty()) return box(acknowledged{});
-        auto promise = self->make_response_promise<boxed<acknowledged>>();
+        if (s.submitters.empty()) return local(acknowledged{});
+        auto promise = self->make_response_promise<local_message<acknowledged>>();
         s.stop_promises.push_back(promise);
         return promise;
       },
       [self](tick) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
-        tell_after(self, dag_scheduler_actor{self}, s.config.tick_interval, tick{});
+        tell_after(self, local_dag_scheduler_actor{self}, s.config.tick_interval, tick{});
       },
   };
 }
 
 } // namespace
 
-dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config) {
+local_dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config) {
   return system.spawn(behavior, std::move(config));
 }
 

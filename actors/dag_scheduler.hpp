@@ -15,7 +15,7 @@ namespace troupe {
 
 struct dag_scheduler_config {
   dag_scheduler::options core;
-  driver_actor driver;                            ///< hears the events
+  local_driver_actor driver;                      ///< hears the events
   std::function<std::int64_t()> unix_nanoseconds; ///< wall clock of the events; unset: the driver's, a little later
   logger_source loggers = silent_loggers();
   duration tick_interval = std::chrono::milliseconds{100};
@@ -23,6 +23,6 @@ struct dag_scheduler_config {
   duration request_timeout = std::chrono::seconds{10};
 };
 
-dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config);
+local_dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config);
 
 } // namespace troupe

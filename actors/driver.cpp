@@ -13,19 +13,19 @@ using namespace detail;
 
 error stranger() { return make_error(ec::unauthenticated, "say hello first"); }
 
-/// Passes a client's request on and its answer back. In the driver's own name, not delegated: the scheduler obeys its
-/// own process alone, and who else may ask is decided here.
+/// Passes a client's request on and its answer back. The scheduler takes such requests from this process alone; who
+/// else may ask is decided here.
 template <class Answer, class Question>
 caf::result<boxed<Answer>> ask_scheduler(driver_pointer self, const boxed<Question>& question) {
   auto& s = state_of(self);
   auto promise = self->template make_response_promise<boxed<Answer>>();
-  ask_untimed(self, s.scheduler, question)
-      .then([promise](const boxed<Answer>& answer) mutable { promise.deliver(answer); },
+  ask_untimed(self, s.scheduler, local(question))
+      .then([promise](const local_message<Answer>& answer) mutable { promise.deliver(box(answer.shared())); },
             [promise](const caf::error& why) mutable { promise.deliver(why); });
   return promise;
 }
 
-driver_actor::behavior_type behavior(driver_pointer self, driver_config config) {
+local_driver_actor::behavior_type behavior(driver_pointer self, driver_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("driver");
@@ -37,7 +37,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   harden(self, hooks);
   dag_scheduler_config scheduler;
   scheduler.core = state.config.scheduler;
-  scheduler.driver = driver_actor{self};
+  scheduler.driver = local_driver_actor{self};
   scheduler.unix_nanoseconds = state.config.unix_nanoseconds;
   scheduler.loggers = state.config.loggers;
   scheduler.request_timeout = state.config.request_timeout;
@@ -45,7 +45,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
   watch(self, state.scheduler);
   if (!state.config.remote_services) state.start_services(self);
   state.last_tick = now_of(self);
-  tell_after(self, driver_actor{self}, state.config.heartbeat_interval / 4, tick{});
+  tell_after(self, local_driver_actor{self}, state.config.heartbeat_interval / 4, tick{});
   return {
       [self](const boxed<hello>& from) -> caf::result<boxed<hello_challenge>> {
         auto& s = state_of(self);
@@ -91,7 +91,7 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         s.log->info("services-admitted name={}", quote(peer->name));
         s.services = sender_node(self);
         auto promise = self->make_response_promise<boxed<welcome>, dag_scheduler_actor>();
-        promise.deliver(box(s.make_welcome({})), s.scheduler);
+        promise.deliver(box(s.make_welcome({})), dag_scheduler_actor{s.scheduler});
         return promise;
       },
       [self](const allocator_actor& allocator,
@@ -106,47 +106,47 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         s.profiles = profiles;
         watch(self, allocator);
         watch(self, profiles);
-        tell(self, s.scheduler, allocator);
+        tell(self, s.scheduler, local(allocator));
         for (auto& request : std::exchange(s.waiting, {})) s.submit(self, std::move(request));
         return box(acknowledged{});
       },
       [self](const boxed<job_submission>& submission, const client_actor& client) -> caf::result<boxed<job_accepted>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, submission)) return to_caf_error(stranger());
         auto promise = self->make_response_promise<boxed<job_accepted>>();
         s.submit(self, {submission, client, promise, now_of(self)});
         return promise;
       },
       [self](const boxed<cancel_job>& cancel) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, cancel)) return to_caf_error(stranger());
         return ask_scheduler<acknowledged>(self, cancel);
       },
       [self](const boxed<cancel_stage>& stage) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, stage)) return to_caf_error(stranger());
         return ask_scheduler<acknowledged>(self, stage);
       },
       [self](const boxed<cancel_group>& group) -> caf::result<boxed<cancelled_jobs>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, group)) return to_caf_error(stranger());
         return ask_scheduler<cancelled_jobs>(self, group);
       },
       [self](const boxed<release_results>& release) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self)) tell(self, s.scheduler, release);
+        if (s.admitted->passes(self, release)) tell(self, s.scheduler, local(release));
       },
       [self](const boxed<withdraw_broadcast>& withdrawn) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self)) tell(self, s.scheduler, withdrawn);
+        if (s.admitted->passes(self, withdrawn)) tell(self, s.scheduler, local(withdrawn));
       },
       [self](const boxed<status_query>& query) -> caf::result<boxed<cluster_status>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, query)) return to_caf_error(stranger());
         auto promise = self->make_response_promise<boxed<cluster_status>>();
-        ask_untimed(self, s.scheduler, query)
+        ask_untimed(self, s.scheduler, local(query))
             .then(
-                [self, promise](const boxed<cluster_status>& answer) mutable {
+                [self, promise](const local_message<cluster_status>& answer) mutable {
                   auto& mine = state_of(self);
                   auto full = *answer;
                   full.cluster_id = mine.config.cluster_id;
@@ -166,17 +166,17 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       },
       [self](const boxed<explain_query>& query) -> caf::result<boxed<job_explanation>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, query)) return to_caf_error(stranger());
         return ask_scheduler<job_explanation>(self, query);
       },
       [self](const boxed<placement_query>& query) -> caf::result<boxed<placement_answer>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, query)) return to_caf_error(stranger());
         return ask_scheduler<placement_answer>(self, query);
       },
       [self](const boxed<goodbye>& leaving) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, leaving)) return to_caf_error(stranger());
         const auto* e = s.author(self, leaving->executor);
         if (e != nullptr && e->info.epoch == leaving->epoch)
           s.gone(self, leaving->executor, "said goodbye: " + leaving->reason, false);
@@ -186,12 +186,12 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
       },
       [self](const boxed<subscribe_events>& wish, const client_actor& client) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return;
+        if (!s.admitted->passes(self, wish)) return;
         s.subscribe(self, *wish, client);
       },
       [self](const boxed<executor_heartbeat>& beat) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return;
+        if (!s.admitted->passes(self, beat)) return;
         auto* e = s.author(self, beat->executor);
         if (e == nullptr || e->info.epoch != beat->epoch || beat->number <= e->last_number) {
           ++s.surprises;
@@ -201,40 +201,37 @@ driver_actor::behavior_type behavior(driver_pointer self, driver_config config) 
         e->last_beat = now_of(self);
         e->block_bytes = beat->block_bytes;
         e->running = beat->running;
-        tell(self, s.scheduler, beat);
+        tell(self, s.scheduler, local(beat));
       },
-      [self](const boxed<executor_gone>& given_up) {
+      [self](const local_message<executor_gone>& given_up) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
         const auto it = s.executors.find(given_up->executor);
         if (it != s.executors.end() && it->second.info.epoch == given_up->epoch)
           s.gone(self, given_up->executor, given_up->cause, given_up->lost);
       },
-      [self](const boxed<event_batch>& batch) {
+      [self](const local_message<event_batch>& batch) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return;
         for (const auto& record : batch->records) s.publish(record.content, record.unix_nanoseconds);
         s.feed(self);
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(stranger());
+        if (!s.admitted->passes(self, stop)) return to_caf_error(stranger());
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         s.stop(self, stop->reason, promise);
         return promise;
       },
       [self](tick) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         s.tick_passed(self);
-        tell_after(self, driver_actor{self}, s.config.heartbeat_interval / 4, tick{});
+        tell_after(self, local_driver_actor{self}, s.config.heartbeat_interval / 4, tick{});
       },
   };
 }
 
 } // namespace
 
-driver_actor spawn_driver(caf::actor_system& system, driver_config config) {
+local_driver_actor spawn_driver(caf::actor_system& system, driver_config config) {
   return system.spawn(behavior, std::move(config));
 }
 

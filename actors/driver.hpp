@@ -48,6 +48,6 @@ struct driver_config {
   std::function<std::int64_t()> unix_nanoseconds;
 };
 
-driver_actor spawn_driver(caf::actor_system& system, driver_config config);
+local_driver_actor spawn_driver(caf::actor_system& system, driver_config config);
 
 } // namespace troupe

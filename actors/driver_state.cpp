@@ -29,6 +29,10 @@ result<void> check_satisfies(const executor_info& info) {
                                         "; give its machine what is missing, or ask for less");
 }
 
+error forged_answer() {
+  return make_error(ec::unauthenticated, "another process has answered for the resource profile manager");
+}
+
 } // namespace
 
 void driver_state::start_services(driver_pointer self) {
@@ -42,13 +46,14 @@ void driver_state::start_services(driver_pointer self) {
   const auto spawn = [this, self](allocation_policy::options policy) {
     allocator_config a;
     a.policy = std::move(policy);
-    a.backend = config.make_backend ? config.make_backend(driver_actor{self}) : make_manual_backend();
+    a.backend =
+        config.make_backend ? config.make_backend(driver_actor{local_driver_actor{self}}) : make_manual_backend();
     a.scheduler = scheduler;
     a.loggers = config.loggers;
     a.request_timeout = config.request_timeout;
     allocator = spawn_allocator(self->system(), std::move(a));
     watch(self, allocator);
-    tell(self, scheduler, allocator);
+    tell(self, scheduler, local(allocator));
   };
   if (config.fixed_executors.empty()) return spawn(config.allocation);
   // Shapes have numbers only once their profiles are registered.
@@ -59,7 +64,8 @@ void driver_state::start_services(driver_pointer self) {
   }
   ask(self, profiles, config.request_timeout, box(std::move(wanted)))
       .then(
-          [this, spawn](const boxed<registered_profiles>& answer) {
+          [this, self, spawn](const boxed<registered_profiles>& answer) {
+            if (!admitted->passes(self, answer)) return;
             auto policy = config.allocation;
             for (std::size_t i = 0; i < answer->profiles.size(); ++i)
               policy.fixed.push_back(
@@ -115,8 +121,8 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
   watch(self, handle);
   const auto id = record.info.executor;
   // The welcome leaves before the dag scheduler can send the first orders.
-  promise.deliver(box(make_welcome(id)), scheduler);
-  tell(self, scheduler, box(record.info), handle);
+  promise.deliver(box(make_welcome(id)), dag_scheduler_actor{scheduler});
+  tell(self, scheduler, local(record.info), handle);
   tell(self, handle, box(driver_heartbeat{++beats}));
   executors.emplace(id, std::move(record));
   if (request != request_id{}) requests.insert(request);
@@ -127,7 +133,7 @@ void driver_state::gone(driver_pointer self, executor_id id, const std::string& 
   const auto it = executors.find(id);
   if (it == executors.end()) return;
   admitted->dismiss(it->second.handle.node());
-  tell(self, scheduler, box(executor_gone{id, it->second.info.epoch, cause, lost, false, exit}));
+  tell(self, scheduler, local(executor_gone{id, it->second.info.epoch, cause, lost, false, exit}));
   requests.erase(it->second.info.request);
   executors.erase(it);
 }
@@ -139,7 +145,7 @@ void driver_state::connection_lost(driver_pointer self, executor_id id) {
   if (e.out_of_reach) return;
   if (!request || !allocator || stopping) return gone(self, id, connection_lost_cause, true);
   e.out_of_reach = true;
-  tell(self, scheduler, box(executor_gone{id, e.info.epoch, connection_lost_cause, true, true, {}}));
+  tell(self, scheduler, local(executor_gone{id, e.info.epoch, connection_lost_cause, true, true, {}}));
   const auto over = [this, self, id, epoch = e.info.epoch](const executor_exit& exit) {
     const auto it = executors.find(id);
     if (it == executors.end() || it->second.info.epoch != epoch) return;
@@ -147,7 +153,11 @@ void driver_state::connection_lost(driver_pointer self, executor_id id) {
     gone(self, id, cause.empty() ? connection_lost_cause : cause, true, exit);
   };
   ask(self, allocator, exit_patience, box(exit_query{request}))
-      .then([over](const boxed<exit_answer>& answer) { over(answer->exit); }, [over](const caf::error&) { over({}); });
+      .then(
+          [this, self, over](const boxed<exit_answer>& answer) {
+            over(admitted->passes(self, answer) ? answer->exit : executor_exit{});
+          },
+          [over](const caf::error&) { over({}); });
 }
 
 void driver_state::submit(driver_pointer self, pending_submission request) {
@@ -173,8 +183,14 @@ void driver_state::submit(driver_pointer self, pending_submission request) {
   wanted.profiles = job.profiles;
   wanted.on_profile_change = job.on_profile_change;
   ask(self, profiles, config.request_timeout, box(std::move(wanted)))
-      .then([this, self, request](const boxed<registered_profiles>& answer) { resolved(self, request, *answer); },
-            [request](const caf::error& why) mutable { request.promise.deliver(why); });
+      .then(
+          [this, self, request](const boxed<registered_profiles>& answer) mutable {
+            if (admitted->passes(self, answer))
+              resolved(self, request, *answer);
+            else
+              request.promise.deliver(to_caf_error(forged_answer()));
+          },
+          [request](const caf::error& why) mutable { request.promise.deliver(why); });
 }
 
 driver_state::profile_key driver_state::key_of(const std::string& submitter, const resource_profile& profile) const {
@@ -211,8 +227,8 @@ void driver_state::forward(driver_pointer self, const pending_submission& reques
                            std::vector<resolved_profile> profiles_of_job) {
   job_submission resolved{std::move(job), std::move(profiles_of_job)};
   auto promise = request.promise;
-  ask_untimed(self, scheduler, box(std::move(resolved)), request.client)
-      .then([promise](const boxed<job_accepted>& accepted) mutable { promise.deliver(accepted); },
+  ask_untimed(self, scheduler, local(std::move(resolved)), request.client)
+      .then([promise](const local_message<job_accepted>& accepted) mutable { promise.deliver(box(accepted.shared())); },
             [promise](const caf::error& why) mutable { promise.deliver(why); });
 }
 
@@ -307,7 +323,7 @@ void driver_state::peer_gone(driver_pointer self, const caf::actor_addr& who) {
       it != clients.end()) {
     log->info("client-gone");
     admitted->dismiss(it->handle.node());
-    if (it->program != 0) tell(self, scheduler, box(withdraw_broadcast{{it->program, 0}}));
+    if (it->program != 0) tell(self, scheduler, local(withdraw_broadcast{{it->program, 0}}));
     clients.erase(it);
     return;
   }
@@ -331,8 +347,8 @@ void driver_state::stop(driver_pointer self, const std::string& reason, const st
   log->info("stop reason=\"{}\"", reason);
   stopping = true;
   const auto next = [this, self, reason, promise] { stop_allocator(self, reason, promise); };
-  ask(self, scheduler, config.request_timeout, box(stop_session{reason}))
-      .then([next](const boxed<acknowledged>&) { next(); }, [next](const caf::error&) { next(); });
+  ask(self, scheduler, config.request_timeout, local(stop_session{reason}))
+      .then([next](const local_message<acknowledged>&) { next(); }, [next](const caf::error&) { next(); });
 }
 
 void driver_state::stop_allocator(driver_pointer self, const std::string& reason, const stop_promise& promise) {
@@ -356,8 +372,9 @@ void driver_state::stop_executors(driver_pointer self, const std::string& reason
 /// The scheduler tells what it has seen of the last executors before it answers.
 void driver_state::collect_history(driver_pointer self, const std::string& reason, stop_promise promise) {
   auto over = [promise]() mutable { promise.deliver(box(acknowledged{})); };
-  ask(self, scheduler, config.request_timeout, box(stop_session{reason}))
-      .then([over](const boxed<acknowledged>&) mutable { over(); }, [over](const caf::error&) mutable { over(); });
+  ask(self, scheduler, config.request_timeout, local(stop_session{reason}))
+      .then([over](const local_message<acknowledged>&) mutable { over(); },
+            [over](const caf::error&) mutable { over(); });
 }
 
 } // namespace troupe::detail

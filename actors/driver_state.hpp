@@ -17,7 +17,7 @@
 
 namespace troupe::detail {
 
-using driver_pointer = stateful_pointer<driver_actor, struct driver_state>;
+using driver_pointer = stateful_pointer<local_driver_actor, struct driver_state>;
 
 struct known_executor {
   executor_info info;
@@ -49,7 +49,7 @@ struct driver_state {
   std::unique_ptr<events::event_stream> history;
   std::shared_ptr<spdlog::logger> log;
   std::uint64_t surprises = 0;
-  dag_scheduler_actor scheduler;
+  local_dag_scheduler_actor scheduler;
   allocator_actor allocator;
   resource_profile_manager_actor profiles;
   caf::node_id services; ///< welcomed, its actors not named yet

@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-using executor_pointer = stateful_pointer<executor_actor, struct executor_state>;
+using executor_pointer = stateful_pointer<local_executor_actor, struct executor_state>;
 
 /// joining -> active -> leaving -> over; joining -> over. Leaving waits for the driver's answer to the goodbye, over
 /// for the lease threads.
@@ -103,7 +103,8 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
   registration.session_id = session;
   if (runner) registration.running = runner->running();
   registration.blocks = config.blocks->held();
-  ask(self, config.driver, config.request_timeout, box(std::move(registration)), executor_actor{self})
+  ask(self, config.driver, config.request_timeout, box(std::move(registration)),
+      executor_actor{local_executor_actor{self}})
       .then(
           [this, self, hopeless](const boxed<welcome>& answer, const dag_scheduler_actor& to) {
             if (now_in != phase::joining) return;
@@ -132,11 +133,11 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
   options.profile = config.info.profile;
   options.cores = config.info.capacity.cores;
   options.hand_over = !config.info.blocks.host.empty() && !is_loopback(config.info.blocks.host);
-  options.on_outcomes = [me = executor_actor{self}](std::shared_ptr<const outcome_batch> outcomes) {
-    tell_as(me, me, box(std::move(outcomes)));
+  options.on_outcomes = [me = local_executor_actor{self}](std::shared_ptr<const outcome_batch> outcomes) {
+    tell_as(me, me, local_message{std::move(outcomes)});
   };
-  options.on_arrival = [me = executor_actor{self}](barrier_arrival arrival) {
-    tell_as(me, me, box(std::move(arrival)));
+  options.on_arrival = [me = local_executor_actor{self}](barrier_arrival arrival) {
+    tell_as(me, me, local(std::move(arrival)));
   };
   runner = std::make_unique<task_runner>(std::move(options));
   if (config.take_over) takeovers = std::make_unique<takeover_worker>(config.take_over);
@@ -278,7 +279,7 @@ void executor_state::finish(executor_pointer self, error why) {
     log->info("ends");
   reason = std::move(why);
   // Waiting for tasks to end takes a while and an actor must not wait.
-  ending = std::thread{[this, me = executor_actor{self}] {
+  ending = std::thread{[this, me = local_executor_actor{self}] {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
     ended = true;
@@ -295,7 +296,7 @@ void executor_state::end(executor_pointer self) {
   if (clean) self->quit();
 }
 
-executor_actor::behavior_type behavior(executor_pointer self, executor_config config) {
+local_executor_actor::behavior_type behavior(executor_pointer self, executor_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("executor");
@@ -303,7 +304,7 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
   state.admitted = std::make_unique<gate>(self->node());
   state.admitted->admit(state.config.driver.node());
   state.last_tick = now_of(self);
-  const executor_actor me{self};
+  const local_executor_actor me{self};
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) {
     auto& s = state_of(self);
@@ -322,33 +323,34 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
   return {
       [self](const boxed<executor_orders>& orders) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self) || s.now_in != phase::active) return;
+        if (!s.admitted->passes(self, orders) || s.now_in != phase::active) return;
         s.core->on_orders(orders.shared(), s.effects_buffer);
         s.dispatch(self);
       },
-      [self](const boxed<driver_heartbeat>&) {
+      [self](const boxed<driver_heartbeat>& beat) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self)) s.last_word = now_of(self);
+        if (s.admitted->passes(self, beat)) s.last_word = now_of(self);
       },
-      [self](const boxed<outcome_batch>& outcomes) {
+      [self](const local_message<outcome_batch>& outcomes) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self) || s.now_in != phase::active) return;
+        if (s.now_in != phase::active) return;
         s.core->on_outcomes(*outcomes, s.effects_buffer);
         executor_report content;
         content.outcomes.push_back(outcomes.shared());
         s.report(self, std::move(content));
         s.dispatch(self);
       },
-      [self](const boxed<barrier_arrival>& arrival) {
+      [self](const local_message<barrier_arrival>& arrival) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self) || s.now_in != phase::active) return;
+        if (s.now_in != phase::active) return;
         executor_report content;
         content.arrivals.push_back(*arrival);
         s.report(self, std::move(content));
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self)) return to_caf_error(make_error(ec::unauthenticated, "only the driver stops it"));
+        if (!s.admitted->passes(self, stop))
+          return to_caf_error(make_error(ec::unauthenticated, "only the driver stops it"));
         s.log->info("stop reason=\"{}\"", stop->reason);
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         promise.deliver(box(acknowledged{}));
@@ -357,20 +359,19 @@ executor_actor::behavior_type behavior(executor_pointer self, executor_config co
       },
       [self](tick) {
         auto& s = state_of(self);
-        if (!s.admitted->is_local(self)) return; // each tick winds the clock again
         if (s.now_in == phase::over) {
           if (s.ended && s.ending.joinable()) s.end(self);
           return;
         }
         s.tick_passed(self);
-        if (s.now_in != phase::over) tell_after(self, executor_actor{self}, s.config.tick_interval, tick{});
+        if (s.now_in != phase::over) tell_after(self, local_executor_actor{self}, s.config.tick_interval, tick{});
       },
   };
 }
 
 } // namespace
 
-executor_actor spawn_executor(caf::actor_system& system, executor_config config) {
+local_executor_actor spawn_executor(caf::actor_system& system, executor_config config) {
   return system.spawn(behavior, std::move(config));
 }
 

@@ -38,6 +38,6 @@ struct executor_config {
   std::function<void(const error& why, bool clean)> on_end;
 };
 
-executor_actor spawn_executor(caf::actor_system& system, executor_config config);
+local_executor_actor spawn_executor(caf::actor_system& system, executor_config config);
 
 } // namespace troupe

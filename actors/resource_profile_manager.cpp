@@ -68,7 +68,7 @@ behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self, r
   return {
       [self](const boxed<register_profiles>& wanted) -> caf::result<boxed<registered_profiles>> {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self))
+        if (!s.admitted->passes(self, wanted))
           return to_caf_error(make_error(ec::unauthenticated, "say hello to the driver first"));
         return s.add(*wanted);
       },

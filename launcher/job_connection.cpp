@@ -34,10 +34,8 @@ void job_connection::close() {
   if (!system_) return;
   {
     // The callbacks refer to this object: the client is gone before it is.
-    caf::scoped_actor self{*system_};
-    watch(self.ptr(), client_);
     shut_down(client_);
-    self->receive([](const caf::down_msg&) {});
+    await_end(client_);
   }
   client_ = nullptr;
   options_.driver = nullptr;
@@ -76,7 +74,7 @@ job_end job_connection::run(std::shared_ptr<const job_spec> job) {
   {
     // Not `call`: its caller would wake for the acceptance alone.
     const std::shared_lock lock{open_};
-    if (system_) tell_as(client_, client_, submission);
+    if (system_) tell_as(client_, client_, local(submission));
   }
   std::unique_lock lock{mutex_};
   const auto over = [&] { return mine->end || mine->refused || lost_; };

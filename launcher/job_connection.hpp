@@ -83,7 +83,7 @@ private:
   mutable std::shared_mutex open_; ///< held shared by calls, exclusively by `close`
   caf::actor_system* system_;      ///< null once closed
   options options_;
-  submitting_client_actor client_;
+  local_client_actor client_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<const job_submission*, std::shared_ptr<submitted>> submitted_;

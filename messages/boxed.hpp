@@ -41,6 +41,9 @@ public:
   const T* operator->() const noexcept { return value_.get(); }
   /// The value itself, to keep or to pass on.
   const std::shared_ptr<const T>& shared() const noexcept { return value_; }
+  /// True when the value was decoded from bytes, so that another process may have said it; false when `box` made it
+  /// here. No packet can choose: decoding sets it.
+  bool from_wire() const noexcept { return from_wire_; }
 
   /// Equal content.
   friend bool operator==(const boxed& a, const boxed& b) {
@@ -73,10 +76,12 @@ private:
       return false;
     }
     value_ = std::make_shared<const T>(*std::move(decoded));
+    from_wire_ = true;
     return true;
   }
 
   std::shared_ptr<const T> value_;
+  bool from_wire_ = false;
 };
 
 /// Wraps a value for sending.

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,6 +20,7 @@
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/error.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/node_id.hpp>
@@ -162,44 +165,78 @@ struct caf_signature<replies<R...>(A...)> {
 template <class... Signatures>
 using handle = caf::typed_actor<typename detail::caf_signature<Signatures>::type...>;
 
+/// `Handle` with more signatures; converts to it.
+template <class Handle, class... Signatures>
+using extended = typename Handle::template extend<typename detail::caf_signature<Signatures>::type...>;
+
 namespace detail {
 
-/// CAF ends an actor for the reason `kill` before its exit handler is asked, whoever sent it. From another process, or
-/// from nobody, it is turned into one that the handler may decline.
+/// Stands in the mailbox for a message that was refused. Never announced, so it cannot come over a connection.
+struct forged_message {
+  const char* what = "";
+};
+
+} // namespace detail
+} // namespace troupe
+
+template <>
+struct caf::allowed_unsafe_message_type<troupe::detail::forged_message> : std::true_type {};
+
+namespace troupe {
+namespace detail {
+
+/// The way into an actor's mailbox that starts from a function call of this process and from nowhere else.
+class trusted_mailbox {
+public:
+  /// Puts `what` into the mailbox as it is. Any thread.
+  virtual void take(caf::mailbox_element_ptr what) = 0;
+
+protected:
+  ~trusted_mailbox() = default;
+};
+
+/// An actor that takes orders to end (see `shut_down`) and notices of an end (see `watch`) by function calls alone.
+/// CAF's messages of these kinds, its links and its streams can all be read from a connection in any name, so they are
+/// refused, whoever is said to have sent them.
 template <class Base>
-class unkillable_by_strangers : public Base {
+class guarded : public Base, public trusted_mailbox {
 public:
   using Base::Base;
   using Base::enqueue;
 
+  void take(caf::mailbox_element_ptr what) override { Base::enqueue(std::move(what), nullptr); }
+
 #if TROUPE_CAF1
   bool enqueue(caf::mailbox_element_ptr what, caf::scheduler* host) override {
-    if (what->payload.template match_elements<caf::exit_msg>() && foreign(what->sender)) {
-      const auto source = what->payload.template get_as<caf::exit_msg>(0).source;
+    const auto& content = what->payload;
+    const char* forged = nullptr;
 #else
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* host) override {
-    if (what->content().template match_elements<caf::exit_msg>() && foreign(what->sender)) {
-      const auto source = what->content().template get_as<caf::exit_msg>(0).source;
+    const auto& content = what->content();
+    const char* forged = what->mid.is_stream_message() || content.template match_elements<caf::open_stream_msg>()
+                             ? "a message of a stream"
+                             : nullptr;
 #endif
-      what = caf::make_mailbox_element(what->sender, what->mid, {},
-                                       caf::exit_msg{source, caf::make_error(caf::exit_reason::user_shutdown)});
-    }
+    if (content.template match_elements<caf::exit_msg>()) forged = "an order to end";
+    if (content.template match_elements<caf::down_msg>()) forged = "the notice of an end";
+    if (forged != nullptr)
+      what = caf::make_mailbox_element(what->sender, caf::make_message_id(), {}, forged_message{forged});
     return Base::enqueue(std::move(what), host);
   }
 
-private:
-  /// A system without a network has no name and meets no strangers.
-  bool foreign(const caf::strong_actor_ptr& from) const {
-    return this->node() && (!from || from->node() != this->node());
-  }
+#if !TROUPE_CAF1
+  void add_link(caf::abstract_actor*) override {}
+  void remove_link(caf::abstract_actor*) override {}
+  bool add_backlink(caf::abstract_actor*) override { return false; }
+  bool remove_backlink(caf::abstract_actor*) override { return false; }
+#endif
 };
 
 } // namespace detail
 
 /// The `self` of an actor of interface `Handle` with state `State`.
 template <class Handle, class State>
-using stateful_pointer =
-    caf::stateful_actor<State, detail::unkillable_by_strangers<std::remove_pointer_t<typename Handle::pointer>>>*;
+using stateful_pointer = caf::stateful_actor<State, detail::guarded<std::remove_pointer_t<typename Handle::pointer>>>*;
 
 /// The state of `self`.
 template <class Self>
@@ -274,23 +311,25 @@ auto ask_untimed(Self&& self, const Handle& receiver, Args&&... args) {
 }
 
 /// The node that sent the message in hand; an invalid one (`!node`) when the message names no sender. The name is the
-/// peer's own word: it keeps strangers apart from peers, it does not stop a forger on an open network.
+/// packet's own word, also where it is that of this process: see gate.hpp.
 template <class Self>
 caf::node_id sender_node(Self* self) {
   const auto& sender = self->current_sender();
   return sender ? sender->node() : caf::node_id{};
 }
 
-/// Asks an actor of this process to end. CAF's own way names no sender, so an actor cannot tell it from a stranger's
-/// and `harden` declines it where there is a network.
+/// Asks an actor of this process to end. Actors of Troupe obey nothing else: CAF's own message can come from anybody.
 template <class Handle>
 void shut_down(const Handle& whom) {
   if (!whom) return;
   const auto actor = caf::actor_cast<caf::strong_actor_ptr>(whom);
-  actor->get()->enqueue(
+  auto order =
       caf::make_mailbox_element(actor, caf::make_message_id(), {},
-                                caf::exit_msg{whom.address(), caf::make_error(caf::exit_reason::user_shutdown)}),
-      nullptr);
+                                caf::exit_msg{whom.address(), caf::make_error(caf::exit_reason::user_shutdown)});
+  if (auto* trusted = dynamic_cast<detail::trusted_mailbox*>(actor->get()))
+    trusted->take(std::move(order));
+  else
+    actor->get()->enqueue(std::move(order), nullptr);
 }
 
 // -- watching and surprises
@@ -300,14 +339,14 @@ void shut_down(const Handle& whom) {
 struct actor_hooks {
   /// A message that no handler takes, or one that did not decode. `what` lists type names, never content.
   std::function<void(const std::string& what)> on_unexpected;
-  /// A watched actor is gone. The source is the peer's word: look it up in your own table.
+  /// A watched actor is gone, or its process is out of reach.
   std::function<void(const caf::actor_addr& source, const caf::error& reason)> on_down;
   /// An error came back and the question had no error handler.
   std::function<void(const caf::error& what)> on_error;
-  /// Someone of this node wants this actor to end (see `shut_down`); it does when this returns true. Unset: it ends.
+  /// This process wants the actor to end (see `shut_down`); it does when this returns true. Unset: it ends.
   std::function<bool(const caf::actor_addr& source, const caf::error& reason)> on_exit;
-  /// Another node, or nobody that is named, sent an order to end or the notice of an end that it cannot know of: it was
-  /// dropped, since anybody who reaches the port can send one.
+  /// One of CAF's messages that anybody who reaches a port can send came and was dropped: an order to end, the notice
+  /// of an end, a message of a stream.
   std::function<void(const std::string& what)> on_forged;
   /// A handler threw: a defect. The actor ends afterwards.
   std::function<void(const std::string& what)> on_exception;
@@ -331,37 +370,36 @@ std::string type_names(caf::actor_system& system, const caf::type_erased_tuple& 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
-/// Installs `hooks` for everything that CAF would otherwise print, or die of. Call it first in every actor.
+/// Installs `hooks` for everything that CAF would otherwise print, or die of. Call it first in every actor. Only an
+/// actor that was spawned with a `stateful_pointer` is closed to forged orders and notices.
 template <class Self>
 void harden(Self* self, const actor_hooks& hooks) {
 #if TROUPE_CAF1
   self->set_default_handler([hooks](caf::scheduled_actor*, caf::message& content) -> caf::skippable_result {
+    if (content.match_elements<detail::forged_message>()) {
+      if (hooks.on_forged) hooks.on_forged(content.get_as<detail::forged_message>(0).what);
+      return caf::message{};
+    }
     if (hooks.on_unexpected) hooks.on_unexpected(detail::type_names(content));
     return caf::make_error(caf::sec::unexpected_message);
   });
 #else
   self->set_default_handler([hooks](caf::scheduled_actor* me, caf::message_view& content) -> caf::result<caf::message> {
+    if (content.content().match_elements<detail::forged_message>()) {
+      if (hooks.on_forged) hooks.on_forged(content.content().get_as<detail::forged_message>(0).what);
+      return caf::message{};
+    }
     if (hooks.on_unexpected) hooks.on_unexpected(detail::type_names(me->system(), content.content()));
     return caf::make_error(caf::sec::unexpected_message);
   });
 #endif
-  self->set_down_handler([self, hooks](caf::down_msg& down) {
-    // The notice of an end comes in the name of the actor that ended.
-    if (down.source.node() != sender_node(self)) {
-      if (hooks.on_forged) hooks.on_forged("the notice of an end");
-      return;
-    }
+  self->set_down_handler([hooks](caf::down_msg& down) {
     if (hooks.on_down) hooks.on_down(down.source, down.reason);
   });
   self->set_error_handler([hooks](caf::error& what) {
     if (hooks.on_error) hooks.on_error(what);
   });
   self->set_exit_handler([self, hooks](caf::exit_msg& exit) {
-    // A system without a network has no name and meets no strangers.
-    if (self->node() && sender_node(self) != self->node()) {
-      if (hooks.on_forged) hooks.on_forged("an order to end");
-      return;
-    }
     if (!hooks.on_exit || hooks.on_exit(exit.source, exit.reason)) self->quit(exit.reason);
   });
   self->set_exception_handler([hooks](std::exception_ptr& thrown) -> caf::error {
@@ -374,12 +412,30 @@ void harden(Self* self, const actor_hooks& hooks) {
 /// Asks for `on_down` (see `actor_hooks`) when `whom` ends or becomes unreachable. Each call gives one notice.
 template <class Self, class Handle>
 void watch(Self* self, const Handle& whom) {
-  self->monitor(whom);
+  if constexpr (std::is_base_of_v<detail::trusted_mailbox, Self>)
+    caf::actor_cast<caf::abstract_actor*>(whom)->attach_functor(
+        [to = self->address(), who = whom.address()](const caf::error& why) {
+          const auto watcher = caf::actor_cast<caf::strong_actor_ptr>(to);
+          if (!watcher) return;
+          auto notice = caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, caf::down_msg{who, why});
+          dynamic_cast<detail::trusted_mailbox&>(*watcher->get()).take(std::move(notice));
+        });
+  else
+    self->monitor(whom);
 }
 
 #if TROUPE_CAF1
 #pragma GCC diagnostic pop
 #endif
+
+/// Blocks until `whom`, an actor of this process, has ended.
+template <class Handle>
+void await_end(const Handle& whom) {
+  const auto ended = std::make_shared<std::promise<void>>();
+  auto future = ended->get_future();
+  caf::actor_cast<caf::abstract_actor*>(whom)->attach_functor([ended](const caf::error&) { ended->set_value(); });
+  future.wait();
+}
 
 /// Waits until every actor of the system has ended, at most `longest`. False where some have not. Actors that are left
 /// when a system goes are never destroyed, with all that they hold.

@@ -108,28 +108,9 @@ void read(const pb::ExecutorExit& in, executor_exit& out, const place& at) {
   out.peak_memory = in.peak_memory();
 }
 
-static void write(const executor_gone& in, pb::ExecutorGone& out, const place& at) {
-  out.set_executor(in.executor.value);
-  out.set_epoch(in.epoch);
-  out.set_cause(at.text("cause", in.cause));
-  out.set_lost(in.lost);
-  out.set_announced(in.announced);
-  write(in.exit, *out.mutable_exit(), place{at, "exit"});
-}
-
-static void read(const pb::ExecutorGone& in, executor_gone& out, const place& at) {
-  out.executor.value = in.executor();
-  out.epoch = in.epoch();
-  out.cause = at.text("cause", in.cause());
-  out.lost = in.lost();
-  out.announced = in.announced();
-  read(in.exit(), out.exit, place{at, "exit"});
-}
-
 } // namespace troupe::wire
 
 TROUPE_WIRE_FORM(executor_info, ExecutorInfo)
 TROUPE_WIRE_FORM(executor_registration, ExecutorRegistration)
 TROUPE_WIRE_FORM(executor_heartbeat, ExecutorHeartbeat)
 TROUPE_WIRE_FORM(driver_heartbeat, DriverHeartbeat)
-TROUPE_WIRE_FORM(executor_gone, ExecutorGone)

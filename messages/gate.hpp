@@ -8,20 +8,21 @@
 
 #include <caf/node_id.hpp>
 
+#include <troupe/messages/boxed.hpp>
 #include <troupe/messages/caf_compat.hpp>
 
 namespace troupe {
 
-/// The nodes whose messages one actor takes: its own, and those that were admitted. A message that names no sender is
-/// taken for a stranger's, so local threads speak in an actor's name (`tell_as`). Not thread-safe; owned by the actor.
+/// Decides which boxed messages one actor takes: those that this process made, and those of admitted nodes. The node of
+/// this process is never admitted, since a packet may claim it. Not thread-safe; owned by the actor.
 class gate {
 public:
   /// @param local the node of the actor itself
   explicit gate(caf::node_id local) : local_(std::move(local)) {}
 
-  /// Several peers may live on one node: each admission counts.
+  /// Several peers may live on one node: each admission counts. The actor's own node needs none and gets none.
   void admit(const caf::node_id& node) {
-    if (node) ++admitted_[node];
+    if (node && node != local_) ++admitted_[node];
   }
   /// Takes back one admission; unknown nodes are ignored.
   void dismiss(const caf::node_id& node) {
@@ -29,24 +30,14 @@ public:
     if (found != admitted_.end() && --found->second == 0) admitted_.erase(found);
   }
 
-  bool admits(const caf::node_id& node) const {
-    // A system without a network has no name and meets no strangers.
-    if (!local_) return true;
-    return node && (node == local_ || admitted_.find(node) != admitted_.end());
-  }
+  /// True when messages that come from `node` over a connection are taken.
+  bool admits(const caf::node_id& node) const { return node && admitted_.find(node) != admitted_.end(); }
 
-  /// True when the message in hand comes from an admitted node; else it is counted and the handler must drop it.
-  template <class Self>
-  bool passes(Self* self) {
-    if (admits(sender_node(self))) return true;
-    ++dropped_;
-    return false;
-  }
-
-  /// The same for what only actors of this very node may say.
-  template <class Self>
-  bool is_local(Self* self) {
-    if (!local_ || sender_node(self) == local_) return true;
+  /// True when `message`, which is in hand, was made by this process or comes from an admitted node; else it is counted
+  /// and the handler must drop it.
+  template <class Self, class T>
+  bool passes(Self* self, const boxed<T>& message) {
+    if (!message.from_wire() || admits(sender_node(self))) return true;
     ++dropped_;
     return false;
   }

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Announces every message type and every handle that travels. CAF 1.x puts the numbers on the wire, so: append only,
-/// never reorder, never take one away. An application with message types of its own starts its block at
-/// `caf::first_custom_type_id`; Troupe's stands further up and leaves it room.
+/// Announces every message type and every handle that travels between processes, and no other: what is announced can be
+/// sent by a peer. CAF 0.17 puts the names on the wire, 1.x the numbers. An application with message types of its own
+/// starts its block at `caf::first_custom_type_id`; Troupe's stands further up and leaves it room.
 
 #include <caf/actor_system_config.hpp>
 #include <caf/type_id.hpp>
@@ -22,8 +22,6 @@ void init_types();
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, 1000)
 
-CAF_ADD_TYPE_ID(troupe, (troupe::tick))
-
 CAF_ADD_TYPE_ID(troupe, (troupe::driver_actor))
 CAF_ADD_TYPE_ID(troupe, (troupe::dag_scheduler_actor))
 CAF_ADD_TYPE_ID(troupe, (troupe::resource_profile_manager_actor))
@@ -41,11 +39,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::acknowledged>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::stop_session>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::driver_heartbeat>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::executor_heartbeat>) )
-CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::executor_info>) )
-CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::executor_gone>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::executor_orders>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::executor_report>) )
-CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::outcome_batch>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::job_submission>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::job_accepted>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::job_progress>) )
@@ -71,7 +66,6 @@ CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::exit_answer>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_stage>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancel_group>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::cancelled_jobs>) )
-CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::barrier_arrival>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::allocation_report>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::explain_query>) )
 CAF_ADD_TYPE_ID(troupe, (troupe::boxed<troupe::job_explanation>) )

@@ -49,20 +49,11 @@ struct no_state {
 
 dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
                                               std::shared_ptr<heard_by_scheduler> heard) {
-  const auto no = [] { return to_caf_error(make_error(ec::refused, "not here")); };
   const auto behavior =
       [=](stateful_pointer<dag_scheduler_actor, no_state> self) -> dag_scheduler_actor::behavior_type {
     harden(self, {});
     return {
-        [](const boxed<executor_info>&, const executor_actor&) {},
-        [](const boxed<executor_gone>&) {},
         [](const boxed<executor_report>&) {},
-        [](const boxed<executor_heartbeat>&) {},
-        [](const allocator_actor&) {},
-        [=](const boxed<job_submission>&, const client_actor&) -> caf::result<boxed<job_accepted>> { return no(); },
-        [=](const boxed<cancel_job>&) -> caf::result<boxed<acknowledged>> { return no(); },
-        [=](const boxed<cancel_stage>&) -> caf::result<boxed<acknowledged>> { return no(); },
-        [=](const boxed<cancel_group>&) -> caf::result<boxed<cancelled_jobs>> { return no(); },
         [heard](const boxed<release_request>& request) {
           heard->asked.push_back(request->executor);
           return box(release_answer{request->executor, heard->consent, false, "as the test says"});
@@ -74,13 +65,6 @@ dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
             if (const auto* request = std::get_if<events::executor_requested>(&record.content))
               heard->requested.push_back(*request);
         },
-        [](const boxed<release_results>&) {},
-        [](const boxed<withdraw_broadcast>&) {},
-        [=](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
-        [=](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
-        [=](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
-        [](const boxed<stop_session>&) { return box(acknowledged{}); },
-        [](tick) {},
     };
   };
   return world.end_with_system(world.system().spawn(behavior));

@@ -22,7 +22,7 @@ class driver : public ::testing::Test {
 protected:
   std::shared_ptr<const session_secret> secret = std::make_shared<const session_secret>(session_secret::generate());
   testing::virtual_system world;
-  driver_actor front = world.end_with_system(spawn_driver(world.system(), plain_driver(secret)));
+  local_driver_actor front = world.end_with_system(spawn_driver(world.system(), plain_driver(secret)));
   std::shared_ptr<heard_by_executor> heard = std::make_shared<heard_by_executor>();
   executor_actor peer = spawn_listening_executor(world, heard);
   executor_info info = testing::executor_builder{}.cores(2).host("left").make({}, 77);
@@ -360,7 +360,7 @@ TEST_F(driver, gives_up_an_executor_that_lives_and_whose_orders_get_lost) {
 
 class submitting_client : public driver {
 protected:
-  submitting_client_actor spawn(bool wanted) {
+  local_client_actor spawn(bool wanted) {
     client_config config;
     config.driver = front;
     config.on_answer = [this, wanted](const boxed<job_submission>&, const result<job_id>& job) {
@@ -376,8 +376,8 @@ protected:
 
 TEST_F(submitting_client, tells_what_the_driver_answers) {
   const auto client = spawn(true);
-  world.say(client, box(job_submission{testing::job_builder{}.stage("s", 1).make(), {}}));
-  world.say(client, box(job_submission{}));
+  world.say(client, local(job_submission{testing::job_builder{}.stage("s", 1).make(), {}}));
+  world.say(client, local(job_submission{}));
   world.pass(100ms);
   ASSERT_EQ(answers.size(), 2u);
   const auto accepted = std::count_if(answers.begin(), answers.end(), [](const auto& a) { return bool{a}; });
@@ -387,7 +387,7 @@ TEST_F(submitting_client, tells_what_the_driver_answers) {
 
 TEST_F(submitting_client, cancels_what_nobody_waits_for) {
   const auto client = spawn(false);
-  world.say(client, box(job_submission{testing::job_builder{}.stage("s", 1).make(), {}}));
+  world.say(client, local(job_submission{testing::job_builder{}.stage("s", 1).make(), {}}));
   world.pass(100ms);
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_EQ(ends[0]->progress.state, job_state::cancelled);
@@ -433,7 +433,7 @@ TEST_F(driver, feeds_a_subscriber_as_far_as_its_credit_goes) {
   const auto happen = [&](int count) {
     event_batch facts;
     for (int i = 0; i < count; ++i) facts.records.push_back({0, 0, events::job_submitted{job_id{7}, "job", 1, {}}});
-    world.say(front, box(facts));
+    world.say(front, local(facts));
   };
   happen(3);
   world.say(front, box(subscribe_events{0, 2}), client);
@@ -465,7 +465,7 @@ struct driver_with_a_history : driver {
   void happen(int count) {
     event_batch facts;
     for (int i = 0; i < count; ++i) facts.records.push_back({0, 0, events::job_submitted{job_id{7}, "job", 1, {}}});
-    world.say(front, box(facts));
+    world.say(front, local(facts));
   }
 };
 

@@ -48,30 +48,15 @@ dag_scheduler_actor spawn_scheduler(caf::actor_system& system, std::shared_ptr<h
       [heard](stateful_pointer<dag_scheduler_actor, no_state> self) -> dag_scheduler_actor::behavior_type {
         harden(self, {});
         return {
-            [](const boxed<executor_info>&, const executor_actor&) {},
-            [](const boxed<executor_gone>&) {},
             [heard](const boxed<executor_report>& report) {
               std::lock_guard lock{heard->mutex};
               heard->reports.push_back(report);
               heard->order.emplace_back("report");
             },
-            [](const boxed<executor_heartbeat>&) {},
-            [](const allocator_actor&) {},
-            [](const boxed<job_submission>&, const client_actor&) -> caf::result<boxed<job_accepted>> { return no(); },
-            [](const boxed<cancel_job>&) -> caf::result<boxed<acknowledged>> { return no(); },
-            [](const boxed<cancel_stage>&) -> caf::result<boxed<acknowledged>> { return no(); },
-            [](const boxed<cancel_group>&) -> caf::result<boxed<cancelled_jobs>> { return no(); },
             [](const boxed<release_request>&) -> caf::result<boxed<release_answer>> { return no(); },
             [](const boxed<launch_report>&) {},
             [](const boxed<allocation_report>&) {},
             [](const boxed<event_batch>&) {},
-            [](const boxed<release_results>&) {},
-            [](const boxed<withdraw_broadcast>&) {},
-            [](const boxed<status_query>&) -> caf::result<boxed<cluster_status>> { return no(); },
-            [](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
-            [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
-            [](const boxed<stop_session>&) { return box(acknowledged{}); },
-            [](tick) {},
         };
       });
 }
@@ -130,10 +115,7 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
           std::lock_guard lock{heard->mutex};
           heard->beats.push_back(beat);
         },
-        [](const boxed<executor_gone>&) {},
-        [](const boxed<event_batch>&) {},
         [](const boxed<stop_session>&) { return box(acknowledged{}); },
-        [](tick) {},
     };
   });
 }
@@ -261,7 +243,7 @@ protected:
   std::shared_ptr<heard_by_both> heard = std::make_shared<heard_by_both>();
   dag_scheduler_actor scheduler = spawn_scheduler(system, heard);
   driver_actor door = spawn_door(system, heard, scheduler, secret);
-  executor_actor tested;
+  local_executor_actor tested;
   std::atomic<std::uint64_t> admitted_as = 0;
   /// Has no inputs, and counts what it is told to forget.
   struct no_shuffles : shuffle_source {
@@ -399,20 +381,15 @@ TEST_F(executor, reports_who_waits_for_its_gang_and_lets_it_go_on) {
   EXPECT_THAT(std::string{last.results[0]}, HasSubstr("everybody's"));
 }
 
-TEST_F(executor, reports_nothing_that_another_process_says_its_tasks_have_done) {
+TEST_F(executor, takes_no_orders_of_another_process) {
   ASSERT_TRUE(await_admission());
   node_config elsewhere{true};
   caf::actor_system away{elsewhere};
-  const auto port = publish(system, tested, 0, "127.0.0.1");
+  const auto port = publish(system, executor_actor{tested}, 0, "127.0.0.1");
   ASSERT_TRUE(port);
   const auto seen = connect<executor_actor>(away, "127.0.0.1", *port);
   ASSERT_TRUE(seen);
   caf::scoped_actor stranger{away};
-  tell(stranger, *seen, box(barrier_arrival{stage_id{1}, 0, 0, 0, 0, sync_kind::all_gather, "forged"}));
-  outcome_batch forged;
-  forged.stage = stage_id{1};
-  forged.count = 1;
-  tell(stranger, *seen, box(std::move(forged)));
   tell(stranger, *seen, box(work(1, 5)));
   caf::error answer;
   ask(stranger, caf::actor_cast<caf::actor>(*seen), 10s, box(goodbye{}), box(goodbye{})) // understood by nobody
@@ -479,7 +456,7 @@ TEST_F(executor, says_that_it_ended_when_a_defect_ends_it) {
   outcome_batch twice; // more ends than there were attempts
   twice.lease = lease_id{1};
   twice.count = 1;
-  tell_as(tested, tested, box(std::move(twice)));
+  tell_as(tested, tested, local(std::move(twice)));
   EXPECT_EQ(how_it_ended().first.code, ec::internal);
 }
 

@@ -29,13 +29,10 @@ executor_actor spawn_listening_executor(testing::virtual_system& world, std::sha
     return {
         [heard](const boxed<executor_orders>& orders) { heard->orders.push_back(orders); },
         [heard](const boxed<driver_heartbeat>& beat) { heard->heartbeats.push_back(beat); },
-        [](const boxed<outcome_batch>&) {},
-        [](const boxed<barrier_arrival>&) {},
         [heard](const boxed<stop_session>&) {
           ++heard->stops;
           return box(acknowledged{});
         },
-        [](tick) {},
     };
   };
   return world.end_with_system(world.system().spawn(behavior));

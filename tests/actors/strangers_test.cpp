@@ -10,6 +10,7 @@
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/tests/actors/fakes.hpp>
+#include <troupe/tests/support/basp_stranger.hpp>
 #include <troupe/tests/support/process_probe.hpp>
 
 namespace troupe::actor_tests {
@@ -36,7 +37,8 @@ protected:
   std::shared_ptr<const session_secret> secret = std::make_shared<const session_secret>(session_secret::generate());
   node home;
   node away;
-  driver_actor front = spawn_driver(home.system, plain_driver(secret));
+  local_driver_actor inner = spawn_driver(home.system, plain_driver(secret));
+  driver_actor front = inner;
   driver_actor seen = connect_to_front();
 
   void TearDown() override {
@@ -140,17 +142,17 @@ TEST_F(strangers, cannot_end_the_actors_behind_the_driver) {
     self->wait_for(actor);
   };
   dag_scheduler_config scheduling;
-  scheduling.driver = front;
-  const auto scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
+  scheduling.driver = inner;
+  const dag_scheduler_actor scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
   allocator_config allocating;
   allocating.backend = make_manual_backend();
   allocating.scheduler = scheduler;
-  outlives_orders(spawn_allocator(home.system, std::move(allocating)));
+  outlives_orders(allocator_actor{spawn_allocator(home.system, std::move(allocating))});
   outlives_orders(scheduler);
   resource_profile_manager_config managing;
   managing.defaults = testing::default_test_profile();
   outlives_orders(spawn_resource_profile_manager(home.system, std::move(managing)));
-  outlives_orders(spawn_client(home.system, {}));
+  outlives_orders(client_actor{spawn_client(home.system, {})});
 }
 
 TEST_F(strangers, cannot_report_the_end_of_anybody_else) {
@@ -163,52 +165,142 @@ TEST_F(strangers, cannot_report_the_end_of_anybody_else) {
   shut_down(client);
 }
 
-TEST_F(strangers, wind_no_clock_and_are_counted_where_only_neighbours_speak) {
-  dag_scheduler_config scheduling;
-  scheduling.driver = front;
-  const auto scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
-  const auto there = meet(scheduler);
-  caf::scoped_actor self{away.system};
-  tell(self, there, tick{});
-  tell(self, there, box(executor_gone{}));
-  tell(self, there, box(release_results{}));
-  tell(self, there, box(withdraw_broadcast{}));
-  EXPECT_TRUE(is_alive(there));
-  EXPECT_EQ((**home.request<cluster_status>(scheduler, box(status_query{}))).dropped_messages, 4u + 1u);
+/// What is said to an actor of home by somebody who is taken for home itself.
+class forgers : public strangers {
+protected:
+  /// Publishes an actor, and connects to it with packets written by hand.
+  template <class Handle>
+  std::unique_ptr<testing::basp_stranger> attack(const Handle& actor) {
+    const auto port = publish(home.system, actor, 0, "127.0.0.1");
+    EXPECT_TRUE(port);
+    auto attacker = std::make_unique<testing::basp_stranger>(words.system, *port);
+    attacker->introduce_as(4'000'000);
+    return attacker;
+  }
+  struct : node {
+  } words;
+};
+
+TEST_F(forgers, can_ask_and_order_nothing_in_the_drivers_own_name) {
+  const auto attacker = attack(front);
+  const auto me = attacker->front();
+  const client_actor client = spawn_client(words.system, {});
   const auto dropped = status().dropped_messages;
-  tell(self, seen, tick{});
-  tell(self, seen, box(event_batch{}));
-  EXPECT_TRUE(is_alive(seen));
-  EXPECT_EQ(status().dropped_messages, dropped + 2 + 1);
-  shut_down(scheduler);
+  std::uint64_t n = 0;
+  const auto forge = [&](const auto&... content) {
+    attacker->forge(me, me, testing::basp_stranger::question(++n), content...);
+  };
+  forge(box(job_submission{testing::job_builder{}.stage("only", 1).make(), {}}), client);
+  forge(box(cancel_job{job_id{1}, ""}));
+  forge(box(cancel_stage{job_id{1}, 0, ""}));
+  forge(box(cancel_group{"g", ""}));
+  forge(box(status_query{}));
+  forge(box(explain_query{job_id{1}}));
+  forge(box(placement_query{job_id{1}}));
+  forge(box(goodbye{executor_id{1}, 1, ""}));
+  forge(box(stop_session{"a stranger says so"}));
+  forge(box(release_results{job_id{1}}));
+  forge(box(withdraw_broadcast{{1, 1}}));
+  forge(box(executor_heartbeat{}));
+  forge(box(subscribe_events{0, 10}), client);
+  ASSERT_TRUE(attacker->settle());
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 13; }));
+  EXPECT_EQ(status().dropped_messages, dropped + 13) << "each is counted once";
+  EXPECT_TRUE(status().jobs.empty());
+  shut_down(client);
 }
 
-TEST_F(strangers, do_not_make_the_allocator_look_at_its_backend) {
-  struct counting_backend : executor_backend {
-    std::atomic<int> looks = 0;
-    void converge(const std::vector<executor_order>&) override {}
-    std::vector<launch_status> snapshot() override {
-      ++looks;
-      return {};
-    }
-    feasibility check(const executor_shape&) override { return {}; }
-    std::uint32_t room_for(const executor_shape&) override { return 0; }
-  };
-  const auto backend = std::make_shared<counting_backend>();
+TEST_F(forgers, cannot_end_an_actor_in_its_own_name) {
+  const auto attacker = attack(front);
+  const auto me = attacker->front();
+  const auto dropped = status().dropped_messages;
+  const auto urgent = std::uint64_t{0};
+  for (const auto why : {caf::exit_reason::kill, caf::exit_reason::user_shutdown}) {
+    attacker->forge(me, me, urgent, caf::exit_msg{caf::actor_addr{}, caf::make_error(why)});
+    attacker->speak(0, me, urgent, caf::exit_msg{caf::actor_addr{}, caf::make_error(why)});
+    attacker->forge(me, me, urgent, caf::down_msg{caf::actor_addr{}, caf::make_error(why)});
+  }
+  ASSERT_TRUE(attacker->settle());
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 6; }));
+  EXPECT_EQ(status().dropped_messages, dropped + 6);
+}
+
+TEST_F(forgers, bring_no_stream_and_no_link_to_an_actor) {
+  const auto attacker = attack(front);
+  const auto me = attacker->front();
+  const auto dropped = status().dropped_messages;
+  for (const std::uint64_t category : {2u, 3u}) attacker->speak(0, me, category << 60 | 5, 5, 6);
+  // An actor that is linked with itself waits for itself.
+  attacker->forge(me, me, testing::basp_stranger::asynchronous, caf::link_atom::value,
+                  caf::actor_cast<caf::strong_actor_ptr>(front));
+  ASSERT_TRUE(attacker->settle());
+  EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages >= dropped + 2; }));
+}
+
+/// Of the types that one signature takes and answers, each is announced or said in one process only.
+template <class T>
+constexpr bool is_of_one_process = std::is_same_v<T, tick>;
+template <class T>
+constexpr bool is_of_one_process<local_message<T>> = true;
+
+template <class T>
+void expect_announced_unless_local(caf::actor_system& system) {
+  const auto& types = system.types();
+  const auto& name = types.portable_name(caf::type_nr<T>::value, &typeid(T));
+  EXPECT_EQ(name == types.default_type_name(), is_of_one_process<T>) << typeid(T).name();
+}
+
+template <class... In, class... Out>
+void check_signature(caf::actor_system& system,
+                     caf::typed_mpi<caf::detail::type_list<In...>, caf::output_tuple<Out...>>*) {
+  (expect_announced_unless_local<In>(system), ...);
+  (
+      [&] {
+        if constexpr (!std::is_void_v<Out>) expect_announced_unless_local<Out>(system);
+      }(),
+      ...);
+}
+template <class... Signatures>
+void check_interface(caf::actor_system& system, caf::typed_actor<Signatures...>*) {
+  (check_signature(system, static_cast<Signatures*>(nullptr)), ...);
+}
+
+TEST_F(forgers, have_no_words_for_what_one_process_says) {
+  check_interface(words.system, static_cast<local_driver_actor*>(nullptr));
+  check_interface(words.system, static_cast<local_dag_scheduler_actor*>(nullptr));
+  check_interface(words.system, static_cast<local_allocator_actor*>(nullptr));
+  check_interface(words.system, static_cast<resource_profile_manager_actor*>(nullptr));
+  check_interface(words.system, static_cast<local_executor_actor*>(nullptr));
+  check_interface(words.system, static_cast<local_client_actor*>(nullptr));
+}
+
+TEST_F(forgers, who_make_up_such_words_are_not_understood) {
   dag_scheduler_config scheduling;
-  scheduling.driver = front;
   const auto scheduler = spawn_dag_scheduler(home.system, std::move(scheduling));
-  allocator_config allocating;
-  allocating.backend = backend;
-  allocating.scheduler = scheduler;
-  allocating.tick_interval = std::chrono::hours{10};
-  const auto allocator = spawn_allocator(home.system, std::move(allocating));
-  const auto there = meet(allocator);
-  caf::scoped_actor self{away.system};
-  tell(self, there, tick{});
-  EXPECT_TRUE(is_alive(there));
-  EXPECT_EQ(backend->looks, 0);
-  shut_down(allocator);
+  const auto attacker = attack(dag_scheduler_actor{scheduler});
+  const auto me = attacker->front();
+  // As if the type were announced under its own name, or under that of what it holds.
+  for (const std::string name : {"troupe::tick", "troupe::local_message<troupe::stop_session>",
+                                 "N6troupe13local_messageINS_12stop_sessionEEE", "@i32"}) {
+    std::vector<char> bytes;
+    caf::binary_serializer out{words.system, bytes};
+    std::vector<caf::strong_actor_ptr> stages;
+    auto from = attacker->node(), to = attacker->node();
+    auto types = "@<>+" + name;
+    ASSERT_FALSE(out(from, to, stages, types));
+    attacker->write(3, 0, testing::basp_stranger::asynchronous, me, me,
+                    std::string{bytes.begin(), bytes.end()} + "xxxx");
+  }
+  ASSERT_TRUE(attacker->settle());
+  caf::scoped_actor self{home.system};
+  const auto not_understood = [&] {
+    std::uint64_t number = 0;
+    ask(self, scheduler, 10s, local(status_query{}))
+        .receive([&](const local_message<cluster_status>& answer) { number = answer->dropped_messages; },
+                 [](const caf::error& why) { ADD_FAILURE() << why.code(); });
+    return number;
+  };
+  EXPECT_TRUE(testing::wait_until([&] { return not_understood() == 4; }));
   shut_down(scheduler);
 }
 
@@ -239,12 +331,8 @@ TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
 
 executor_actor::behavior_type idle(executor_actor::pointer self) {
   harden(self, {});
-  return {[](const boxed<executor_orders>&) {},
-          [](const boxed<driver_heartbeat>&) {},
-          [](const boxed<outcome_batch>&) {},
-          [](const boxed<barrier_arrival>&) {},
-          [](const boxed<stop_session>&) { return box(acknowledged{}); },
-          [](tick) {}};
+  return {[](const boxed<executor_orders>&) {}, [](const boxed<driver_heartbeat>&) {},
+          [](const boxed<stop_session>&) { return box(acknowledged{}); }};
 }
 
 TEST_F(strangers, who_are_admitted_cannot_speak_for_an_executor) {

@@ -68,8 +68,12 @@ TEST(boxed, shares_the_value_within_a_system) {
   const auto sent = box(executor_orders{});
   const executor_orders* received = nullptr;
   ask(self, p, 10s, sent)
-      .receive([&](const boxed<executor_orders>& back) { received = &*back; },
-               [&](const caf::error& e) { FAIL() << describe(n.system, e); });
+      .receive(
+          [&](const boxed<executor_orders>& back) {
+            received = &*back;
+            EXPECT_FALSE(back.from_wire());
+          },
+          [&](const caf::error& e) { FAIL() << describe(n.system, e); });
   EXPECT_EQ(received, &*sent);
   shut_down(p);
 }
@@ -116,6 +120,7 @@ TEST_F(two_nodes, exchange_boxes) {
             [&](const boxed<executor_orders>& back) {
               answered = true;
               EXPECT_NE(&*back, &*sent);
+              EXPECT_TRUE(back.from_wire());
               EXPECT_TRUE(back == sent);
             },
             [&](const caf::error& e) { FAIL() << describe(remote.system, e); });

@@ -30,7 +30,7 @@ struct compat : testing::Test {
 
 // What the actors under test heard; promises are set once each.
 struct ears {
-  std::promise<std::string> unexpected, exception, error;
+  std::promise<std::string> unexpected, exception, error, forged;
   std::promise<caf::actor_addr> down;
   std::promise<std::string> exit;
 };
@@ -45,7 +45,10 @@ T heard(std::promise<T>& from) {
 /// Its one notice says what to do: `throw`, `watch` or anything else.
 using odd_actor = handle<void(boxed<cancel_job>), boxed<acknowledged>(boxed<stop_session>)>;
 
-odd_actor::behavior_type odd(odd_actor::pointer self, std::shared_ptr<ears> e, odd_actor other, bool mortal) {
+struct odd_state {};
+
+odd_actor::behavior_type odd(stateful_pointer<odd_actor, odd_state> self, std::shared_ptr<ears> e, odd_actor other,
+                             bool mortal) {
   auto* system = &self->system();
   harden(self, {.on_unexpected = [e](const std::string& what) { e->unexpected.set_value(what); },
                 .on_down = [e](const caf::actor_addr& who, const caf::error&) { e->down.set_value(who); },
@@ -55,7 +58,7 @@ odd_actor::behavior_type odd(odd_actor::pointer self, std::shared_ptr<ears> e, o
                       e->exit.set_value(describe(*system, why));
                       return mortal;
                     },
-                .on_forged = {},
+                .on_forged = [e](const std::string& what) { e->forged.set_value(what); },
                 .on_exception = [e](const std::string& what) { e->exception.set_value(what); }});
   if (other) watch(self, other);
   return {[self, other](const boxed<cancel_job>& what) {
@@ -67,6 +70,14 @@ odd_actor::behavior_type odd(odd_actor::pointer self, std::shared_ptr<ears> e, o
             if (why->reason == "fine") return box(acknowledged{});
             return to_caf_error(make_error(ec::refused, "not now: " + why->reason));
           }};
+}
+
+/// Ends an actor that declines to.
+void end_against_its_will(const odd_actor& actor) {
+  dynamic_cast<detail::trusted_mailbox&>(*caf::actor_cast<caf::abstract_actor*>(actor))
+      .take(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                      caf::exit_msg{actor.address(), caf::make_error(caf::exit_reason::kill)}));
+  await_end(actor);
 }
 
 TEST_F(compat, hardened_actor_reports_what_is_unexpected) {
@@ -114,7 +125,40 @@ TEST_F(compat, hardened_actor_may_decline_to_end) {
   ask(self, actor, 10s, box(stop_session{"fine"}))
       .receive([&](const boxed<acknowledged>&) { alive = true; }, [](const caf::error&) {});
   EXPECT_TRUE(alive);
-  caf::anon_send_exit(actor, caf::exit_reason::kill);
+  end_against_its_will(actor);
+}
+
+TEST_F(compat, hardened_actor_refuses_orders_that_could_come_over_a_connection) {
+  for (const auto why : {caf::exit_reason::kill, caf::exit_reason::user_shutdown}) {
+    auto e = std::make_shared<ears>();
+    const auto actor = system.spawn(odd, e, odd_actor{}, true);
+    self->send_exit(actor, why);
+    EXPECT_EQ(heard(e->forged), "an order to end");
+    shut_down(actor);
+    EXPECT_FALSE(heard(e->exit).empty());
+    await_end(actor);
+  }
+}
+
+TEST_F(compat, hardened_actor_believes_no_notice_that_could_come_over_a_connection) {
+  auto e = std::make_shared<ears>();
+  const auto watched = system.spawn(odd, std::make_shared<ears>(), odd_actor{}, true);
+  const auto actor = system.spawn(odd, e, watched, true);
+  self->send(caf::actor_cast<caf::actor>(actor), caf::down_msg{watched.address(), caf::error{}});
+  EXPECT_EQ(heard(e->forged), "the notice of an end");
+  shut_down(watched);
+  EXPECT_EQ(heard(e->down), watched.address());
+  shut_down(actor);
+}
+
+TEST_F(compat, watching_what_has_ended_gives_a_notice) {
+  const auto watched = system.spawn(odd, std::make_shared<ears>(), odd_actor{}, true);
+  shut_down(watched);
+  await_end(watched);
+  auto e = std::make_shared<ears>();
+  const auto actor = system.spawn(odd, e, watched, true);
+  EXPECT_EQ(heard(e->down), watched.address());
+  shut_down(actor);
 }
 
 TEST_F(compat, errors_pass_through_a_request) {
@@ -129,8 +173,8 @@ TEST_F(compat, errors_pass_through_a_request) {
 
 TEST_F(compat, a_request_to_nobody_is_unreachable) {
   const auto actor = system.spawn(odd, std::make_shared<ears>(), odd_actor{}, true);
-  caf::anon_send_exit(actor, caf::exit_reason::kill);
-  self->wait_for(actor);
+  shut_down(actor);
+  await_end(actor);
   error got;
   ask(self, actor, 10s, box(stop_session{"fine"}))
       .receive([](const boxed<acknowledged>&) { FAIL(); },
@@ -166,25 +210,6 @@ TEST_F(compat, an_unknown_error_number_is_still_an_error) {
   EXPECT_EQ(from_caf_error(system, strange), make_error(ec::internal, "from the future"));
   const auto none = caf::make_error(caf::sec::runtime_error, std::uint16_t{0}, std::string{"says none"});
   EXPECT_EQ(from_caf_error(system, none), make_error(ec::internal, "says none"));
-}
-
-/// Rings once, some time after it was told to.
-using clock_actor = handle<void(tick), void(boxed<stop_session>)>;
-
-clock_actor::behavior_type alarm(clock_actor::pointer self, std::shared_ptr<ears> e) {
-  return {[e, self](tick) {
-            // A tick names its sender: the gate would let it in.
-            e->unexpected.set_value(sender_node(self) == self->system().node() ? "own" : "stranger");
-          },
-          [self](const boxed<stop_session>&) { tell_after(self, clock_actor{self}, 1ms, tick{}); }};
-}
-
-TEST_F(compat, ticks_come_in_the_actors_own_name) {
-  auto e = std::make_shared<ears>();
-  const auto actor = system.spawn(alarm, e);
-  tell(self, actor, box(stop_session{}));
-  EXPECT_EQ(heard(e->unexpected), "own");
-  shut_down(actor);
 }
 
 TEST(set_caf_option, sets_known_options) {

@@ -7,6 +7,7 @@
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/tests/support/basp_stranger.hpp>
 
 namespace troupe {
 namespace {
@@ -25,10 +26,12 @@ struct node {
   caf::actor_system system{cfg};
 };
 
-TEST(gate, admits_its_own_node_and_the_admitted) {
+TEST(gate, admits_the_admitted_and_never_its_own_node) {
   node here, there, elsewhere;
   gate g{here.system.node()};
-  EXPECT_TRUE(g.admits(here.system.node()));
+  EXPECT_FALSE(g.admits(here.system.node()));
+  g.admit(here.system.node()); // a packet may claim it
+  EXPECT_FALSE(g.admits(here.system.node()));
   EXPECT_FALSE(g.admits(there.system.node()));
   EXPECT_FALSE(g.admits(caf::node_id{}));
   g.admit(caf::node_id{}); // nobody in particular
@@ -63,8 +66,8 @@ guarded_actor::behavior_type guarded(stateful_pointer<guarded_actor, guarded_sta
   harden(self, {});
   state_of(self).entrance = gate{self->system().node()};
   state_of(self).entrance.admit(admitted);
-  return {[self](const boxed<driver_heartbeat>&) {
-            if (state_of(self).entrance.passes(self)) ++state_of(self).passed;
+  return {[self](const boxed<driver_heartbeat>& beat) {
+            if (state_of(self).entrance.passes(self, beat)) ++state_of(self).passed;
           },
           [self](const boxed<status_query>&) {
             return box(driver_heartbeat{100 * state_of(self).passed + state_of(self).entrance.dropped()});
@@ -105,14 +108,31 @@ TEST(gate, drops_strangers_and_counts_them) {
   shut_down(actor);
 }
 
-TEST(gate, takes_threads_that_speak_in_an_actors_name) {
+TEST(gate, takes_what_its_own_process_made_whoever_sends_it) {
   node here;
   const auto actor = here.system.spawn(guarded, caf::node_id{});
   caf::scoped_actor local{here.system};
   caf::anon_send(actor, box(driver_heartbeat{}));
-  EXPECT_EQ(counts(local, actor), 1u);
   tell_as(actor, actor, box(driver_heartbeat{}));
-  EXPECT_EQ(counts(local, actor), 101u);
+  EXPECT_EQ(counts(local, actor), 200u);
+  shut_down(actor);
+}
+
+TEST(gate, drops_what_claims_to_come_from_its_own_node) {
+  node here, words;
+  const auto actor = here.system.spawn(guarded, here.system.node());
+  const auto port = publish(here.system, actor, 0, "127.0.0.1");
+  ASSERT_TRUE(port) << port.error().message;
+  testing::basp_stranger forger{words.system, *port};
+  forger.introduce_as(4'000'000);
+  forger.forge(forger.front(), forger.front(), testing::basp_stranger::asynchronous, box(driver_heartbeat{}));
+  ASSERT_TRUE(forger.settle());
+  caf::scoped_actor local{here.system};
+  std::uint64_t seen = 0;
+  for (const auto deadline = std::chrono::steady_clock::now() + 10s;
+       seen == 0 && std::chrono::steady_clock::now() < deadline;)
+    seen = counts(local, actor);
+  EXPECT_EQ(seen, 1u);
   shut_down(actor);
 }
 

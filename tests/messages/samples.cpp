@@ -387,10 +387,6 @@ std::vector<executor_info> of() {
   return {full_info(), {}};
 }
 template <>
-std::vector<executor_gone> of() {
-  return {{executor_id{7}, 3, "connection lost", false, true, full_exit()}, {}};
-}
-template <>
 std::vector<executor_orders> of() {
   executor_orders full;
   full.epoch = 0x8000000000000001u;

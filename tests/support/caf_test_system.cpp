@@ -32,6 +32,21 @@ struct virtual_system::impl {
   std::vector<caf::actor> actors;
 };
 
+namespace {
+
+/// Ends an actor that would not end for anybody else's message, nor by its own choice.
+void kill(const caf::actor& actor) {
+  auto order = caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                         caf::exit_msg{actor.address(), caf::make_error(caf::exit_reason::kill)});
+  auto* whom = caf::actor_cast<caf::abstract_actor*>(actor);
+  if (auto* trusted = dynamic_cast<detail::trusted_mailbox*>(whom))
+    trusted->take(std::move(order));
+  else
+    whom->enqueue(std::move(order), nullptr);
+}
+
+} // namespace
+
 virtual_system::virtual_system() : impl_(std::make_unique<impl>()) {
   // Time that has never passed is easily confused with none.
   impl_->coordinator.advance_time(std::chrono::hours{1});
@@ -40,7 +55,7 @@ virtual_system::virtual_system() : impl_(std::make_unique<impl>()) {
 virtual_system::~virtual_system() {
   // Actors that these have started themselves go with the system.
   impl_->system.await_actors_before_shutdown(false);
-  for (const auto& actor : impl_->actors) caf::anon_send_exit(actor, caf::exit_reason::kill);
+  for (const auto& actor : impl_->actors) kill(actor);
   settle();
   impl_->actors.clear();
   settle();
@@ -71,7 +86,7 @@ bool virtual_system::has_mail() { return impl_->self.ptr()->peek_at_next_mailbox
 void virtual_system::remember(caf::actor actor) { impl_->actors.push_back(std::move(actor)); }
 
 void virtual_system::end_now(const caf::actor& actor) {
-  caf::anon_send_exit(actor, caf::exit_reason::kill);
+  kill(actor);
   settle();
 }
 
