@@ -6,6 +6,8 @@
 #include <troupe/messages/codec.hpp>
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/execution/output_publisher.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
 namespace {
@@ -24,11 +26,13 @@ struct scheduler_state {
   std::uint64_t surprises = 0;
   allocator_actor allocator;
   std::unordered_map<executor_id, executor_actor> executors;
-  std::unordered_map<job_id, client_actor> submitters;  ///< of unfinished jobs
-  std::unordered_map<job_id, caf::actor_addr> fetching; ///< other processes that have not let go of results
-  std::set<caf::actor_addr> watched;                    ///< clients; repeated watches would repeat the notice
-  event_batch facts;                                    ///< not sent yet
-  effects::list effects_buffer;                         ///< reused: no allocation per event
+  std::unordered_map<job_id, client_actor> submitters;       ///< of jobs whose end was not told
+  std::unique_ptr<output_publisher> publisher;               ///< of accepted attempts whose files this process sees
+  std::unordered_map<job_id, effects::complete_job> closing; ///< ended, but files of theirs may still be moved
+  std::unordered_map<job_id, caf::actor_addr> fetching;      ///< other processes that have not let go of results
+  std::set<caf::actor_addr> watched;                         ///< clients; repeated watches would repeat the notice
+  event_batch facts;                                         ///< not sent yet
+  effects::list effects_buffer;                              ///< reused: no allocation per event
   time_point last_progress{};
   time_point last_look{};
   bool stopping = false;
@@ -36,6 +40,9 @@ struct scheduler_state {
 
   /// Carries out what the core asked for and leaves the list empty.
   void dispatch(scheduler_pointer self, effects::list& out);
+  static publication_task publication_task_of(const effects::staged_attempt& what);
+  void close_outputs(effects::complete_job& done);
+  void outputs_are_closed(scheduler_pointer self, job_id job, bool clean);
   void log_exclusion(const events::any& event) const;
   void complete(scheduler_pointer self, effects::complete_job& done);
   void ask_allocator(scheduler_pointer self, std::vector<executor_shape> shapes);
@@ -68,6 +75,35 @@ struct may_wait {
 
 } // namespace
 
+publication_task scheduler_state::publication_task_of(const effects::staged_attempt& what) {
+  publication_task out{what.stage, what.partition, what.attempt, what.executor, {}, {}};
+  out.output_directory = std::get<command_program>(*what.program).output_directory;
+  if (auto names = decode_command_arguments((*what.arguments)[what.partition])) out.outputs = std::move(names->outputs);
+  return out;
+}
+
+/// The submitter hears of the end when nothing of the job is moved any more.
+void scheduler_state::close_outputs(effects::complete_job& done) {
+  auto staged = std::move(done.staged);
+  const auto job = done.end.job;
+  closing.emplace(job, std::move(done));
+  publisher->close(job, std::move(staged));
+}
+
+/// @param clean false: something of it was still being published when patience was over
+void scheduler_state::outputs_are_closed(scheduler_pointer self, job_id job, bool clean) {
+  const auto found = closing.find(job);
+  if (found == closing.end()) return;
+  auto done = std::move(found->second);
+  closing.erase(found);
+  if (!clean) {
+    const std::string late = "an output of it was still being published, and may appear later";
+    log->error("outputs-not-closed job={} {}", job.value, late);
+    if (done.end.failure) done.end.failure.message += "; " + late;
+  }
+  complete(self, done);
+}
+
 void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
   bool hurry = false;
   const auto decided = out.empty() || !config.unix_nanoseconds ? 0 : config.unix_nanoseconds();
@@ -80,7 +116,14 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       hurry = hurry || !std::visit(may_wait{}, p->event);
       facts.records.push_back({0, decided, std::move(p->event)});
     } else if (auto* c = std::get_if<effects::complete_job>(&effect)) {
-      complete(self, *c);
+      if (c->staged.empty())
+        complete(self, *c);
+      else
+        close_outputs(*c);
+    } else if (auto* staged = std::get_if<effects::publish_staged>(&effect)) {
+      publisher->publish(publication_task_of(staged->what));
+    } else if (auto* d = std::get_if<effects::discard_staged>(&effect)) {
+      publisher->discard(publication_task_of(d->what));
     } else if (auto* a = std::get_if<effects::ask_feasibility>(&effect)) {
       ask_allocator(self, std::move(a->shapes));
     } else if (auto* g = std::get_if<effects::give_up_executor>(&effect)) {
@@ -227,6 +270,15 @@ local_dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_sc
   auto hooks = logging_hooks(state.log, &state.surprises);
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) { state_of(self).submitter_gone(self, who); };
   harden(self, hooks);
+  output_publisher::options publishing;
+  publishing.session = state.config.session_id;
+  publishing.on_ends = [me = local_dag_scheduler_actor{self}](publications ends) {
+    tell_as(me, me, local(std::move(ends)));
+  };
+  publishing.on_closed = [me = local_dag_scheduler_actor{self}](job_id job, bool clean) {
+    tell_as(me, me, local(outputs_closed{job, clean}));
+  };
+  state.publisher = std::make_unique<output_publisher>(std::move(publishing));
   tell_after(self, local_dag_scheduler_actor{self}, state.config.tick_interval, tick{});
   return {
       [self](const local_message<executor_info>& info, const executor_actor& executor) {
@@ -252,7 +304,7 @@ local_dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_sc
         s.executors.erase(it);
         s.log->info("executor-removed executor={} lost={} cause=\"{}\"", gone->executor.value, gone->lost, gone->cause);
         s.core->on_executor_gone(gone->executor, gone->epoch, gone->cause, gone->lost, now_of(self), s.effects_buffer,
-                                 gone->exit);
+                                 gone->exit, gone->ended);
         s.dispatch(self, s.effects_buffer);
         s.look(self);
       },
@@ -272,6 +324,14 @@ local_dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_sc
         auto& s = state_of(self);
         s.core->on_heartbeat(*beat, now_of(self), s.effects_buffer);
         s.dispatch(self, s.effects_buffer);
+      },
+      [self](const local_message<publications>& ended) {
+        auto& s = state_of(self);
+        s.core->on_publications(ended->ends, now_of(self), s.effects_buffer);
+        s.dispatch(self, s.effects_buffer);
+      },
+      [self](const local_message<outputs_closed>& closed) {
+        state_of(self).outputs_are_closed(self, closed->job, closed->clean);
       },
       [self](const local_message<allocator_actor>& given) {
         auto& s = state_of(self);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include <caf/actor_system.hpp>
 
@@ -15,6 +16,7 @@ namespace troupe {
 
 struct dag_scheduler_config {
   dag_scheduler::options core;
+  std::string session_id;                         ///< part of the names of staged files
   local_driver_actor driver;                      ///< hears the events
   std::function<std::int64_t()> unix_nanoseconds; ///< wall clock of the events; unset: the driver's, a little later
   logger_source loggers = silent_loggers();

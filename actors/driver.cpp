@@ -38,6 +38,7 @@ local_driver_actor::behavior_type behavior(driver_pointer self, driver_config co
   dag_scheduler_config scheduler;
   scheduler.core = state.config.scheduler;
   scheduler.driver = local_driver_actor{self};
+  scheduler.session_id = state.config.session_id;
   scheduler.unix_nanoseconds = state.config.unix_nanoseconds;
   scheduler.loggers = state.config.loggers;
   scheduler.request_timeout = state.config.request_timeout;
@@ -179,7 +180,7 @@ local_driver_actor::behavior_type behavior(driver_pointer self, driver_config co
         if (!s.admitted->passes(self, leaving)) return to_caf_error(stranger());
         const auto* e = s.author(self, leaving->executor);
         if (e != nullptr && e->info.epoch == leaving->epoch)
-          s.gone(self, leaving->executor, "said goodbye: " + leaving->reason, false);
+          s.gone(self, leaving->executor, "said goodbye: " + leaving->reason, false, {}, true);
         else
           ++s.surprises;
         return box(acknowledged{});

@@ -129,11 +129,13 @@ void driver_state::admit(driver_pointer self, const executor_registration& regis
 }
 
 void driver_state::gone(driver_pointer self, executor_id id, const std::string& cause, bool lost,
-                        const executor_exit& exit) {
+                        const executor_exit& exit, bool ended) {
   const auto it = executors.find(id);
   if (it == executors.end()) return;
   admitted->dismiss(it->second.handle.node());
-  tell(self, scheduler, local(executor_gone{id, it->second.info.epoch, cause, lost, false, exit}));
+  tell(self, scheduler,
+       local(executor_gone{id, it->second.info.epoch, cause, lost, false, exit,
+                           ended || exit.cause != exit_cause::unknown}));
   requests.erase(it->second.info.request);
   executors.erase(it);
 }

@@ -86,7 +86,10 @@ struct driver_state {
   void admit(driver_pointer self, const executor_registration& registration, const executor_actor& handle,
              caf::typed_response_promise<boxed<welcome>, dag_scheduler_actor> promise);
   welcome make_welcome(executor_id id) const;
-  void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost, const executor_exit& exit = {});
+  /// @param ended its process is known to be dead, or has said that it publishes nothing more; so it is where `exit`
+  /// says how it ended
+  void gone(driver_pointer self, executor_id id, const std::string& cause, bool lost, const executor_exit& exit = {},
+            bool ended = false);
   void connection_lost(driver_pointer self, executor_id id);
   void submit(driver_pointer self, pending_submission request);
   void resolved(driver_pointer self, pending_submission request, const registered_profiles& answer);

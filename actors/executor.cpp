@@ -46,7 +46,7 @@ struct executor_state {
   std::uint64_t beats = 0;
   std::uint64_t reports = 0; ///< sent
   effects::execution_list effects_buffer;
-  error reason;      ///< why it is over
+  error reason;      ///< why it is over, or leaves
   bool clean = true; ///< all lease threads ended; written by `ending`, read after its join
   bool told = false; ///< `on_end` was called
   std::atomic<bool> ended = false;
@@ -74,6 +74,7 @@ struct executor_state {
   void beat(executor_pointer self, time_point now);
   void tick_passed(executor_pointer self);
   void leave(executor_pointer self, error why);
+  void say_goodbye(executor_pointer self);
   void finish(executor_pointer self, error why);
   void end(executor_pointer self);
 };
@@ -129,6 +130,7 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
 void executor_state::start_runner(executor_pointer self, executor_id id) {
   auto options = config.runner;
   options.executor = id;
+  options.session = session;
   options.blocks = config.blocks.get();
   options.profile = config.info.profile;
   options.cores = config.info.capacity.cores;
@@ -138,6 +140,12 @@ void executor_state::start_runner(executor_pointer self, executor_id id) {
   };
   options.on_arrival = [me = local_executor_actor{self}](barrier_arrival arrival) {
     tell_as(me, me, local(std::move(arrival)));
+  };
+  options.on_publications = [me = local_executor_actor{self}](publications ends) {
+    tell_as(me, me, local(std::move(ends)));
+  };
+  options.on_publishing_ended = [me = local_executor_actor{self}](bool all) {
+    tell_as(me, me, local(publishing_ended{all}));
   };
   runner = std::make_unique<task_runner>(std::move(options));
   if (config.take_over) takeovers = std::make_unique<takeover_worker>(config.take_over);
@@ -181,6 +189,8 @@ void executor_state::dispatch(executor_pointer self) {
       config.blocks->remove(cached_key(copy->what.cache, copy->what.partition));
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
+    } else if (auto* p = std::get_if<effects::publish_attempt>(&effect)) {
+      runner->publish(std::move(p->right));
     } else if (auto* f = std::get_if<effects::send_refusal>(&effect)) {
       log->warn("refused lease={} stage={} reason=\"{}\"", f->what.lease.value, f->what.stage.value, f->what.reason);
       refused.refusals.push_back(std::move(f->what));
@@ -264,9 +274,14 @@ void executor_state::tick_passed(executor_pointer self) {
 void executor_state::leave(executor_pointer self, error why) {
   if (now_in != phase::active) return finish(self, std::move(why));
   transition("executor", now_in, phase::leaving);
-  const auto over = [this, self, why] { finish(self, why); };
+  reason = std::move(why);
+  runner->end_publishing(); // a goodbye says that it publishes nothing more
+}
+
+void executor_state::say_goodbye(executor_pointer self) {
+  const auto over = [this, self] { finish(self, reason); };
   ask(self, config.driver, config.shutdown_grace,
-      box(goodbye{core->info().executor, core->info().epoch, why ? why.message : "it was asked to end"}))
+      box(goodbye{core->info().executor, core->info().epoch, reason ? reason.message : "it was asked to end"}))
       .then([over](const boxed<acknowledged>&) { over(); }, [over](const caf::error&) { over(); });
 }
 
@@ -279,9 +294,12 @@ void executor_state::finish(executor_pointer self, error why) {
     log->info("ends");
   reason = std::move(why);
   // Waiting for tasks to end takes a while and an actor must not wait.
-  ending = std::thread{[this, me = local_executor_actor{self}] {
+  // A driver that is there publishes what it has accepted, and removes the rest.
+  const bool alone = driver_out_of_reach || reason.code == ec::unreachable;
+  ending = std::thread{[this, alone, me = local_executor_actor{self}] {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
+    if (runner && alone) runner->discard_outputs();
     ended = true;
     tell_as(me, me, tick{});
   }};
@@ -346,6 +364,21 @@ local_executor_actor::behavior_type behavior(executor_pointer self, executor_con
         executor_report content;
         content.arrivals.push_back(*arrival);
         s.report(self, std::move(content));
+      },
+      [self](const local_message<publications>& ended) {
+        auto& s = state_of(self);
+        if (s.now_in != phase::active && s.now_in != phase::leaving) return;
+        executor_report content;
+        content.publications = ended->ends;
+        s.report(self, std::move(content));
+      },
+      [self](const local_message<publishing_ended>& ended) {
+        auto& s = state_of(self);
+        if (s.now_in != phase::leaving) return;
+        if (ended->clean)
+          s.say_goodbye(self);
+        else
+          s.finish(self, s.reason); // the driver has to take it for lost
       },
       [self](const boxed<stop_session>& stop) -> caf::result<boxed<acknowledged>> {
         auto& s = state_of(self);

@@ -293,6 +293,16 @@ static void read(const pb::BlockTakeover& in, block_takeover& out, const place& 
   out.sockets = in.sockets();
 }
 
+static void write(const publication_right& in, pb::PublicationRight& out, const place& at) {
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  write_texts(in.outputs, *out.mutable_outputs(), at, "outputs");
+}
+
+static void read(const pb::PublicationRight& in, publication_right& out, const place& at) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  read_texts(in.outputs(), out.outputs, at, "outputs");
+}
+
 static void write(const executor_orders& in, pb::ExecutorOrders& out, const place& at) {
   out.set_epoch(in.epoch);
   out.set_sequence(in.sequence);
@@ -310,6 +320,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.consumed, *out.mutable_consumed(), at, "consumed");
   write_ids(in.unkept, *out.mutable_unkept());
   write_list(in.surplus, *out.mutable_surplus(), at, "surplus");
+  write_list(in.rights, *out.mutable_rights(), at, "rights");
   out.set_stop(in.stop);
 }
 
@@ -330,6 +341,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.consumed(), out.consumed, at, "consumed");
   read_ids(in.unkept(), out.unkept);
   read_list(in.surplus(), out.surplus, at, "surplus");
+  read_list(in.rights(), out.rights, at, "rights");
   out.stop = in.stop();
 }
 
@@ -474,6 +486,18 @@ static void read(const pb::KeptPartition& in, kept_partition& out, const place&)
   out.partition = in.partition();
 }
 
+static void write(const publication& in, pb::Publication& out, const place& at) {
+  write_attempt(in.stage, in.partition, in.attempt, *out.mutable_attempt());
+  out.set_outcome(static_cast<pb::PublicationOutcome>(in.outcome));
+  out.set_reason(at.text("reason", in.reason));
+}
+
+static void read(const pb::Publication& in, publication& out, const place& at) {
+  read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
+  out.outcome = at.enumerator("outcome", in.outcome(), publication_outcome::failed);
+  out.reason = at.text("reason", in.reason());
+}
+
 static void write(const executor_report& in, pb::ExecutorReport& out, const place& at) {
   out.set_executor(in.executor.value);
   out.set_epoch(in.epoch);
@@ -484,6 +508,7 @@ static void write(const executor_report& in, pb::ExecutorReport& out, const plac
   write_list(in.arrivals, *out.mutable_arrivals(), at, "arrivals");
   write_list(in.taken_over, *out.mutable_taken_over(), at, "taken_over");
   write_list(in.evicted, *out.mutable_evicted(), at, "evicted");
+  write_list(in.publications, *out.mutable_publications(), at, "publications");
 }
 
 static void read(const pb::ExecutorReport& in, executor_report& out, const place& at) {
@@ -496,6 +521,7 @@ static void read(const pb::ExecutorReport& in, executor_report& out, const place
   read_list(in.arrivals(), out.arrivals, at, "arrivals");
   read_list(in.taken_over(), out.taken_over, at, "taken_over");
   read_list(in.evicted(), out.evicted, at, "evicted");
+  read_list(in.publications(), out.publications, at, "publications");
 }
 
 } // namespace troupe::wire

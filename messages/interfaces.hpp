@@ -46,6 +46,10 @@ using local_executor_actor =
              void(local_message<outcome_batch>),
              /// A task of a gang waits for the others; from this executor's own lease threads alone.
              void(local_message<barrier_arrival>),
+             /// Attempts that it had the right to publish; from its own publisher alone.
+             void(local_message<publications>),
+             /// It publishes nothing more and may say goodbye; from its own publisher alone.
+             void(local_message<publishing_ended>),
              /// Time passes: heartbeat, driver's silence, flush of outcomes.
              void(tick)>;
 
@@ -108,6 +112,10 @@ using local_dag_scheduler_actor =
              void(local_message<executor_gone>),
              /// What an executor says it has: compared with what it was given.
              void(local_message<executor_heartbeat>),
+             /// What became of accepted attempts; from its own publisher alone.
+             void(local_message<publications>),
+             /// An ended job's outputs are as they stay; from its own publisher alone.
+             void(local_message<outputs_closed>),
              /// Whom to report load to and to ask about feasibility; replaces an earlier one.
              void(local_message<allocator_actor>),
              /// Runs a job whose profiles are resolved; progress and end go to the client.

@@ -104,7 +104,22 @@ struct executor_gone {
   /// It is out of reach and gets no more tasks; what became of it follows in another message.
   bool announced = false;
   executor_exit exit = {}; ///< what whoever started it knows of its end
+  bool ended = false;      ///< its process is known to be dead, or has said that it publishes nothing more
   bool operator==(const executor_gone&) const = default;
+};
+
+/// Dag scheduler -> itself: nothing of an ended job is published any more. `clean` is false where something was still
+/// in hand after the patience of `output_publisher`.
+struct outputs_closed {
+  job_id job;
+  bool clean = true;
+  bool operator==(const outputs_closed&) const = default;
+};
+
+/// Executor -> itself: it publishes nothing more; `clean` as above.
+struct publishing_ended {
+  bool clean = true;
+  bool operator==(const publishing_ended&) const = default;
 };
 
 /// A job on its way to the dag scheduler, its profiles resolved.

@@ -13,7 +13,7 @@
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/profile_yaml.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
-#include <troupe/runtime/execution/command_arguments.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/job_stage.hpp>
-#include <troupe/runtime/execution/command_arguments.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
 

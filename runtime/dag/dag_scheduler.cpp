@@ -198,7 +198,9 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
         std::all_of(stage.spec->dependencies.begin(), stage.spec->dependencies.end(), [&](const stage_dependency& d) {
           return job.stages[d.stage].tasks.complete() || stage.is_fed_by(d.stage);
         });
-    if (!inputs_exist || held_back_.contains(stage.id)) {
+    // A gang that failed begins again when nothing of its last attempt can be published any more.
+    const bool is_published = stage.spec->barrier && stage.state != stage_state::running && publications_.has(stage.id);
+    if (!inputs_exist || is_published || held_back_.contains(stage.id)) {
       unready(stage);
       deadlines_.erase(stage.id);
       if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
@@ -228,7 +230,7 @@ std::vector<bool> dag_scheduler::stages_to_run(const job_run& job) {
 void dag_scheduler::start(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   if (stage.spec->barrier && stage.tasks.pending() < stage.tasks.size()) { // a part of it is worth nothing
     tell_restart(stage, "some of what its tasks had made, or were to read, was lost", now, out);
-    clear_gang(job, stage);
+    clear_gang(job, stage, out);
   }
   if (stage.was_submitted) ++stage.attempt;
   stage.fetch_failed = false;
@@ -263,7 +265,7 @@ void dag_scheduler::tell_restart(stage_run& stage, const std::string& why, time_
 
 void dag_scheduler::complete(job_run& job, stage_run& stage, time_point now, effects::list& out) {
   unready(stage);
-  if (stage.spec->barrier && !stage.tasks.complete()) clear_gang(job, stage); // who waits would wait for nothing
+  if (stage.spec->barrier && !stage.tasks.complete()) clear_gang(job, stage, out); // who waits would wait for nothing
   transition("stage", stage.state, stage_state::complete);
   deadlines_.erase(stage.id);
   stage.ended = now;
@@ -286,6 +288,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
     held_back_.erase(stage.id);
     deadlines_.erase(stage.id);
     suspects_.forget(stage.id);
+    publications_.forget(stage.id);
     broken_.erase(stage.id);
     ahead_.erase(stage.id);
     stop_using_kept(job, stage);
@@ -317,14 +320,17 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
   rest.progress = message.progress;
   rest.touched = job.touched.all();
   std::vector<stage_id> over;
+  std::vector<std::pair<stage_id, std::string>> staged;
   for (const auto& stage : job.stages) {
+    if (stage.was_submitted && stages_files(stage))
+      staged.emplace_back(stage.id, std::get<command_program>(*stage.program).output_directory);
     stages_.erase(stage.id);
     if (rest.held.empty() || stage.id != rest.held.front()) over.push_back(stage.id);
     rest.placements.push_back(stage.placements());
   }
   forget(over, rest.touched, now);
   out.push_back(effects::publish{events::job_ended{job.id, job.state, job.failure}});
-  out.push_back(effects::complete_job{std::move(message)});
+  out.push_back(effects::complete_job{std::move(message), std::move(staged)});
   retain(job.id, std::move(rest), now);
   // The job itself goes when the event has been dealt with: callers still hold references to it.
   finished_.push_back(job.id);
@@ -399,6 +405,8 @@ dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_
   if (e == no_executor) return {true, false, "it is gone"};
   auto& record = pool_[e];
   if (record.in_flight > 0) return {false, false, std::to_string(record.in_flight) + " attempts run or wait there"};
+  if (const auto left = publications_.of_executor(id).size(); left > 0)
+    return {false, false, std::to_string(left) + " attempts of it wait to be published"};
   if (record.held) return {false, false, "it is held for a barrier stage that gathers executors"};
   if (record.status == executor_record::state::active) {
     drain(e);

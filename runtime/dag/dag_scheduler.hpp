@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/dag/publication_book.hpp>
 #include <troupe/runtime/dag/queued_leases.hpp>
 #include <troupe/runtime/dag/stage_run.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
@@ -25,6 +26,8 @@
 #include <troupe/runtime/scheduling/exclusion_book.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
 #include <troupe/runtime/scheduling/explanation.hpp>
+#include <troupe/runtime/scheduling/publication.hpp>
+#include <troupe/runtime/scheduling/result_entry.hpp>
 #include <troupe/runtime/scheduling/suspect_book.hpp>
 #include <troupe/runtime/time.hpp>
 
@@ -110,9 +113,12 @@ public:
   /// It will be reported as gone, with the cause, in a moment: nothing new goes there until then.
   void on_executor_out_of_reach(executor_id executor, incarnation epoch, time_point now, effects::list& out);
   /// `lost`: it died or fell silent; else it left on purpose. An older incarnation is ignored.
+  /// `ended`: its process is known to be dead, or has said that it publishes nothing more.
   void on_executor_gone(executor_id executor, incarnation epoch, const std::string& cause, bool lost, time_point now,
-                        effects::list& out, const executor_exit& exit = {});
+                        effects::list& out, const executor_exit& exit = {}, bool ended = false);
   void on_report(const executor_report& report, time_point now, effects::list& out);
+  /// The shell's answers to `effects::publish_staged`.
+  void on_publications(const std::vector<publication>& ends, time_point now, effects::list& out);
   /// Compares what an executor has with what it was given. A difference that stays means that it must be given up.
   void on_heartbeat(const executor_heartbeat& beat, time_point now, effects::list& out);
 
@@ -219,9 +225,14 @@ private:
   void prefetch(const executor_report& report);
   void on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,
                    effects::list& out);
-  bool on_success(job_run& job, stage_run& stage, lease_record& lease,
-                  const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
-                  effects::list& out);
+  enum class acceptance { refused, to_publish, done };
+  acceptance on_success(job_run& job, stage_run& stage, lease_record& lease,
+                        const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
+                        effects::list& out);
+  static result<result_entry> entry_of(const outcome_batch& batch, std::uint32_t i);
+  void record_output(job_run& job, stage_run& stage, executor_index e,
+                     const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, const result_entry& entry,
+                     time_point now, effects::list& out);
   void on_failure(job_run& job, stage_run& stage, const lease_record& lease, const outcome_batch& batch,
                   std::uint32_t i, const task_failure* detail, time_point now, effects::list& out);
   bool on_fetch_failure(job_run& job, stage_run& stage, const outcome_batch& batch, std::uint32_t i,
@@ -231,6 +242,26 @@ private:
   void lose_outputs_of(executor_index e, job_id of_failure, time_point now, effects::list& out);
   void hold_back(stage_run& stage, time_point now);
   bool resubmit(time_point now, effects::list& out);
+
+  // publications.cpp: output files of commands
+  static bool publishes(const stage_run& stage, partition_index partition);
+  static bool stages_files(const stage_run& stage);
+  static effects::staged_attempt staged_of(const stage_run& stage, partition_index partition, attempt_number attempt,
+                                           executor_id executor);
+  void begin_publication(stage_run& stage, const accepted_attempt& what, effects::list& out);
+  static void publish(const stage_run& stage, accepted_attempt& what, effects::list& out);
+  void on_publication_report(executor_index e, const publication& end, time_point now, effects::list& out);
+  void on_publication(const accepted_attempt& entry, const publication& end, time_point now, effects::list& out);
+  void on_published(job_run& job, stage_run& stage, const accepted_attempt& what, time_point now, effects::list& out);
+  void on_unpublished(job_run& job, stage_run& stage, const accepted_attempt& what, const std::string& reason,
+                      time_point now, effects::list& out);
+  void lose_publication(job_run& job, stage_run& stage, const accepted_attempt& what, time_point now,
+                        effects::list& out);
+  void lose_publications(executor_id executor, bool ended, const std::string& cause, const std::string& host,
+                         std::set<job_id>& hit, std::vector<std::pair<job_id, error>>& failed, time_point now,
+                         effects::list& out);
+  void discard_publications(stage_run& stage, effects::list& out);
+  std::optional<std::string> fault_of_publications() const;
 
   // executor_loss.cpp: what ran on executors that are gone
   task_lane& open_lane(stage_run& stage, lane_number number);
@@ -400,7 +431,7 @@ private:
                        effects::list& out);
   void break_gang(const stage_run& stage, const std::string& why);
   bool restart_gang(job_run& job, stage_run& stage, time_point now, effects::list& out);
-  void clear_gang(job_run& job, stage_run& stage);
+  void clear_gang(job_run& job, stage_run& stage, effects::list& out);
 
   // demand.cpp: what waits for executors that are not there
   void ask_feasibility(job_run& job, time_point now);
@@ -478,6 +509,7 @@ private:
   queued_leases queued_;              ///< those that have not been asked for their queue since their news
   std::set<executor_id> idle_;        ///< without a lease
   std::vector<executor_id> services_; ///< shuffle services that are there
+  publication_book publications_;     ///< of unfinished jobs
   suspect_book suspects_;             ///< tasks of unfinished stages, any of which may have ended an executor
   exclusion_book exclusions_;         ///< of the session: outlives jobs that have succeeded
   std::map<rank, unschedulable_lane> unschedulable_;

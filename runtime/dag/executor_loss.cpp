@@ -81,7 +81,7 @@ void dag_scheduler::tell_readers_of(executor_id lost, const std::unordered_map<s
 }
 
 void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const std::string& cause, bool lost,
-                                     time_point now, effects::list& out, const executor_exit& exit) {
+                                     time_point now, effects::list& out, const executor_exit& exit, bool ended) {
   const auto e = pool_.find(id);
   if (e == no_executor || pool_[e].info.epoch != epoch) {
     ++stale_;
@@ -146,6 +146,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
       }
     }
   }
+  lose_publications(id, ended, cause, pool_[e].info.host, hit, failed, now, out);
   accuse_lost(pool_[e].info, at_stake, cause, now, out);
   const auto kept = std::move(pool_[e].kept);
   for (const auto& [stage_number, partitions] : kept) {

@@ -111,7 +111,7 @@ bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now,
     return false;
   }
   tell_restart(stage, broken.why, now, out);
-  clear_gang(job, stage);
+  clear_gang(job, stage, out);
   if (broken.escalates) {
     const auto lane = lane_of(escalations_of(stage.tasks.lane_of(0)) + 1, false);
     for (partition_index p = 0; p < stage.tasks.size(); ++p) change_lane(stage, p, lane, now);
@@ -125,8 +125,9 @@ bool dag_scheduler::restart_gang(job_run& job, stage_run& stage, time_point now,
 
 /// All its tasks wait again: those that run are killed, and what others have made is forgotten, since nobody can use a
 /// part of it.
-void dag_scheduler::clear_gang(job_run& job, stage_run& stage) {
+void dag_scheduler::clear_gang(job_run& job, stage_run& stage, effects::list& out) {
   end_rounds(stage);
+  discard_publications(stage, out);
   stage.gang.reset();
   for (partition_index p = 0; p < stage.tasks.size(); ++p) {
     const auto attempt = stage.tasks.attempt_of(p);

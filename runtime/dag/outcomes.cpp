@@ -18,15 +18,15 @@ bool is_consistent(const outcome_batch& batch) {
   return fits(batch.partitions.size()) && fits(batch.attempts.size()) && fits(batch.statuses.size());
 }
 
+} // namespace
+
 /// What the task has made, where the batch says it well.
-result<result_entry> entry_of(const outcome_batch& batch, std::uint32_t i) {
+result<result_entry> dag_scheduler::entry_of(const outcome_batch& batch, std::uint32_t i) {
   const auto& column = batch.results;
   const auto begin = i == 0 || i > column.size() ? 0 : column.ends[i - 1];
   const bool present = i < column.size() && begin <= column.ends[i] && column.ends[i] <= column.data.size();
   return decode_result_entry(present ? column[i] : std::string_view{});
 }
-
-} // namespace
 
 /// Asks for the memory that the report's outcomes are about, all of it at once: it is cold where there are many
 /// executors, and would else be waited for piece by piece.
@@ -54,6 +54,7 @@ void dag_scheduler::on_report(const executor_report& report, time_point now, eff
   for (const auto& attempt : report.overdue) on_overdue(e, attempt, now, out);
   for (const auto& arrival : report.arrivals) on_arrival(e, arrival, now);
   for (const auto& taken : report.taken_over) on_taken_over(e, taken, now);
+  for (const auto& end : report.publications) on_publication_report(e, end, now, out);
   schedule(now, out);
 }
 
@@ -106,7 +107,8 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
   // A stage of a job that has ended is unknown here: its attempts only give their places in the lease back.
   auto* stage = find_stage(batch->stage);
   auto* job = stage ? find_job(stage->job) : nullptr;
-  std::uint32_t succeeded = 0;
+  std::uint32_t succeeded = 0; ///< and done
+  std::uint32_t accepted = 0;  ///< and to be published
   std::uint32_t failed = 0;
   std::size_t next_failure = 0;
   bool news = false;
@@ -133,6 +135,8 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       if (status == task_status::succeeded && stage->keeps)
         if (const auto made = entry_of(*batch, i); made && made->kind == result_kind::kept_output)
           (void) on_kept(*stage, p, e);
+      if (status == task_status::succeeded && publishes(*stage, p))
+        out.push_back(effects::discard_staged{staged_of(*stage, p, batch->attempt(i), record.info.executor)});
       if (status != task_status::given_back)
         out.push_back(effects::publish{events::task_failed{
             stage->id, p, batch->attempt(i), record.info.executor, task_status::killed, failure_cause::error,
@@ -141,9 +145,13 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
       continue;
     }
     // Before any of them can end the job, whose summary tells of it.
-    if (succeeded + failed == 0) stage->measure(*batch);
-    if (status == task_status::succeeded && on_success(*job, *stage, *lease, batch, i, now, out)) {
+    if (succeeded + accepted + failed == 0) stage->measure(*batch);
+    const auto taken =
+        status == task_status::succeeded ? on_success(*job, *stage, *lease, batch, i, now, out) : acceptance::refused;
+    if (taken == acceptance::done) {
       ++succeeded;
+    } else if (taken == acceptance::to_publish) {
+      ++accepted;
     } else if (!job->finished()) {
       ++failed;
       if (status != task_status::succeeded) on_failure(*job, *stage, *lease, *batch, i, detail, now, out);
@@ -153,7 +161,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     lease->front_since = now;
     lease->recalled = false;
   }
-  record.tasks_done += succeeded;
+  record.tasks_done += succeeded + accepted;
   if (stage && stage->is_starved()) scarce_due_ = true; // what was kept for it is free for who feeds it
   heard_of(*lease, now);
   refill_.push_back(batch->lease);
@@ -166,10 +174,10 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     settle(*job, now, out);
 }
 
-/// @returns false when the attempt counts as failed after all.
-bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lease,
-                               const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i, time_point now,
-                               effects::list& out) {
+/// @returns `refused` when the attempt counts as failed after all
+dag_scheduler::acceptance dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lease,
+                                                    const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i,
+                                                    time_point now, effects::list& out) {
   const auto p = batch->partition(i);
   auto& executor = pool_[lease.executor];
   const auto entry = entry_of(*batch, i);
@@ -180,9 +188,11 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
     task_failure why;
     why.message = "executor " + std::to_string(executor.info.executor.value) + " reported a malformed result";
     on_failure(job, stage, lease, *batch, i, &why, now, out);
-    return false;
+    return acceptance::refused;
   }
-  if (const auto slower = stage.tasks.succeed(p, batch->attempt(i)))
+  const bool to_publish = publishes(stage, p);
+  if (const auto slower =
+          to_publish ? stage.tasks.accept(p, batch->attempt(i)) : stage.tasks.succeed(p, batch->attempt(i)))
     orders_for(slower->executor).kills.push_back({stage.id, p, slower->attempt});
   // Its copy, if one was wanted, is wanted no more.
   if (stage.durations)
@@ -193,32 +203,49 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
     stage.tasks.move_to(lane_of(escalations_of(lane), false), p); // where it is made again if its output is lost
   }
   stage.placed(p, lease, executor.info);
+  if (to_publish) {
+    begin_publication(stage, {{stage.id, p}, batch->attempt(i), executor.info.executor, lease.id, batch, i}, out);
+    return acceptance::to_publish;
+  }
+  record_output(job, stage, lease.executor, batch, i, *entry, now, out);
+  if (job.finished()) return acceptance::done;
+  feed(job, stage, p, now);
+  consume_inputs(job, stage, p, now);
+  return acceptance::done;
+}
+
+/// Remembers what a task that is done has made, and where it lies.
+/// @param e that has made it; no_executor where it is gone, and nothing of it stayed there
+void dag_scheduler::record_output(job_run& job, stage_run& stage, executor_index e,
+                                  const std::shared_ptr<const outcome_batch>& batch, std::uint32_t i,
+                                  const result_entry& entry, time_point now, effects::list& out) {
+  const auto p = batch->partition(i);
   if (stage.hands_on) { // of an earlier attempt
     stage.handed.erase(p);
     stage.in_place.erase(p);
   }
   if (stage.keeps) {
     stage.from_cache[p] = false; // of what was there before it was lost
-    stage.stays[p] = entry->kind == result_kind::kept_output && on_kept(stage, p, lease.executor);
+    stage.stays[p] = entry.kind == result_kind::kept_output && on_kept(stage, p, e);
   }
-  if (entry->is_map_output()) {
-    executor.kept[stage.id].add(p);
-    stage.bucket_sizes_of_map[p] = entry->buckets;
-  } else if (entry->kind == result_kind::block && stage.hands_on) {
-    executor.kept[stage.id].add(p);
-    stage.handed[p] = entry->bytes;
-  } else if (entry->kind == result_kind::files) {
-    stage.in_place[p] = entry->bytes;
+  if (entry.is_map_output()) {
+    pool_[e].kept[stage.id].add(p);
+    stage.bucket_sizes_of_map[p] = entry.buckets;
+  } else if (entry.kind == result_kind::block && stage.hands_on) {
+    pool_[e].kept[stage.id].add(p);
+    stage.handed[p] = entry.bytes;
+  } else if (entry.kind == result_kind::files) {
+    stage.in_place[p] = entry.bytes;
   } else if (!stage.keeps_values) {
     // Nobody asks for it: what the executor still stores of it is worth nothing and goes with the stage.
-  } else if (entry->kind == result_kind::block) {
-    executor.kept[stage.id].add(p);
+  } else if (entry.kind == result_kind::block) {
+    pool_[e].kept[stage.id].add(p);
     result_location where;
     where.partition = p;
     where.attempt = batch->attempt(i);
     where.stage = stage.id;
-    where.endpoint = endpoint_of(executor.info);
-    where.bytes = entry->bytes;
+    where.endpoint = endpoint_of(pool_[e].info);
+    where.bytes = entry.bytes;
     stage.keep(std::move(where));
   } else {
     stage.keep(p, batch, i);
@@ -232,10 +259,6 @@ bool dag_scheduler::on_success(job_run& job, stage_run& stage, lease_record& lea
                                           "troupe.driver.max-result-size"),
            now, out);
   }
-  if (job.finished()) return true;
-  feed(job, stage, p, now);
-  consume_inputs(job, stage, p, now);
-  return true;
 }
 
 void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_record& lease, const outcome_batch& batch,

@@ -212,8 +212,8 @@ bool dag_scheduler::is_idle() const {
     if (!pool_[e].leases.empty() || !pool_[e].kept.empty() || !pool_[e].installed.empty()) return false;
   return jobs_.empty() && stages_.empty() && ready_.empty() && held_.empty() && held_back_.empty() && claims_.empty() &&
          unsatisfied_.empty() && unschedulable_.empty() && overdue_.empty() && asking_.empty() && deadlines_.empty() &&
-         suspects_.empty() && ahead_.empty() && queued_.empty() && gangs_.empty() && !gathering_ && broken_.empty() &&
-         meeting_.empty() && pool_.lease_count() == 0;
+         suspects_.empty() && publications_.size() == 0 && ahead_.empty() && queued_.empty() && gangs_.empty() &&
+         !gathering_ && broken_.empty() && meeting_.empty() && pool_.lease_count() == 0;
 }
 
 std::optional<std::string> dag_scheduler::fault() const {
@@ -309,12 +309,13 @@ std::optional<std::string> dag_scheduler::fault_of_tasks() const {
   for (const auto& [id, where] : stages_) {
     const auto& stage = *known(id);
     if (auto f = stage.tasks.fault()) return f;
-    if (stage.tasks.running() + stage.tasks.copies() != running[id]) return "a running task belongs to no lease";
+    if (stage.tasks.running() - stage.tasks.publishing() + stage.tasks.copies() != running[id])
+      return "a running task belongs to no lease";
     if (stage.spec->is_shuffle_map() && stage.tasks.done() != kept[id] + stage.consumed_count)
       return "a map output is kept nowhere";
     if (auto f = fault_of_pipe(jobs_.at(where.first), stage)) return f;
   }
-  return std::nullopt;
+  return fault_of_publications();
 }
 
 } // namespace troupe

@@ -14,7 +14,7 @@
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/memory_watch.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
-#include <troupe/runtime/execution/publish_outputs.hpp>
+#include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/executor_exit.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 
@@ -189,13 +189,13 @@ private:
   bool ended_ = false;
 };
 
-/// Leaves what was published with the executor, for commands on hosts where it does not lie under the same name.
-attempt_end hand_on(const command_task& task, const std::vector<std::string>& outputs, const std::string& name,
-                    const stop_event& stop) {
+/// Leaves outputs with the executor, for commands on hosts where they do not lie under the same names.
+attempt_end hand_on(const command_task& task, const std::vector<std::string>& outputs, const staging_place& place,
+                    const std::string& name, const stop_event& stop) {
   if (!may_differ_between_hosts(task.program.output_directory)) return {};
-  std::vector<std::string> paths;
-  paths.reserve(outputs.size());
-  for (const auto& output : outputs) paths.push_back(task.program.output_directory + "/" + output);
+  std::vector<packed_file> files;
+  files.reserve(outputs.size());
+  for (const auto& output : outputs) files.push_back({place.directory() + "/" + output, place.to + "/" + output});
   bucket_writer::options how;
   how.memory = task.memory;
   how.compression = task.results.compression;
@@ -203,12 +203,33 @@ attempt_end hand_on(const command_task& task, const std::vector<std::string>& ou
   how.name = name;
   try {
     return store_output(task.stage.stage, task.partition, task.attempt, result_kind::block,
-                        pack_files(paths, std::move(how), stop), task.results);
+                        pack_files(files, std::move(how), stop), task.results);
   } catch (const std::exception& e) {
-    return failed_attempt(
-        task_status::failed,
-        std::string{"its outputs were published, but could not be kept for commands on other hosts: "} + e.what());
+    return failed_attempt(task_status::failed,
+                          std::string{"its outputs could not be kept for commands on other hosts: "} + e.what());
   }
+}
+
+/// Leaves the outputs of a command that ended well in `place`, and with the executor where other hosts may read them.
+attempt_end stage(const command_task& task, const command_settings& settings, const std::string& directory,
+                  const std::string& name, const std::vector<std::string>& outputs, const staging_place& place,
+                  const stop_event& stop) {
+  std::uint64_t bytes = 0;
+  if (!outputs.empty()) {
+    const auto staged = stage_outputs(directory, place, outputs);
+    if (!staged) return failed(staged.error());
+    bytes = *staged;
+  }
+  attempt_end end;
+  if (settings.hand_over && task.stage.hands_on) end = hand_on(task, outputs, place, name, stop);
+  if (end.failure) {
+    if (!outputs.empty()) discard_staged(place);
+    return end;
+  }
+  end.bytes = bytes;
+  if (!outputs.empty()) end.staged = std::make_unique<staging_place>(place);
+  if (!end.stored() && task.stage.hands_on) end.kind = result_kind::files;
+  return end;
 }
 
 attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
@@ -223,6 +244,13 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   const auto directory = make_directory(settings, name);
   if (!directory) return failed(directory.error());
 
+  staging_place place;
+  if (!arguments.outputs.empty()) {
+    auto found = settings.staging->place_for(task.stage.stage, task.partition, task.attempt);
+    if (!found) return failed(found.error());
+    place = std::move(*found);
+  }
+
   // Beside its own directory, where nothing is in the way of its outputs.
   const removed_at_end copies{*directory + ".inputs"};
   std::error_code left_behind; // by an executor of this name that was killed
@@ -230,7 +258,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   for (std::size_t i = 0; i < task.inputs.size(); ++i) {
     const auto places = unpack_files(*task.source, task.inputs[i], copies.path + "/" + std::to_string(i), stop);
     for (auto& path : arguments.inputs)
-      if (const auto place = places.find(path); place != places.end()) path = place->second;
+      if (const auto here = places.find(path); here != places.end()) path = here->second;
   }
 
   placeholder_values values;
@@ -301,16 +329,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
   } else if (!waited.stopped && !stop.requested()) {
-    const auto published = publish_outputs(*directory, task.program.output_directory, arguments.outputs,
-                                           std::to_string(::getpid()) + "-" + name);
-    if (published) {
-      if (settings.hand_over && task.stage.hands_on) end = hand_on(task, arguments.outputs, name, stop);
-      if (!end.failure) end.bytes = *published;
-      if (!end.failure && !end.stored() && task.stage.hands_on) end.kind = result_kind::files;
+    end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
+    if (!end.failure)
       keep_only_what_it_wrote(*directory);
-    } else {
-      end = failed_attempt(task_status::failed, published.error().message, tail_of_file(spec.stderr_file));
-    }
+    else
+      end.failure->stderr_tail = tail_of_file(spec.stderr_file);
   }
   end.cpu_nanoseconds = ended->cpu_nanoseconds;
   end.peak_memory = used.peak_memory > 0 ? used.peak_memory : std::max(ended->peak_memory, waited.peak_memory);

@@ -11,6 +11,7 @@
 #include <troupe/runtime/execution/command_environment.hpp>
 #include <troupe/runtime/execution/handed_files.hpp>
 #include <troupe/runtime/execution/native_task.hpp>
+#include <troupe/runtime/execution/staging_roots.hpp>
 #include <troupe/runtime/execution/stop_event.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
@@ -27,6 +28,7 @@ struct command_settings {
   command_limits limits = {};
   /// Executors of other hosts may be asked to read what its commands publish.
   bool hand_over = false;
+  staging_roots* staging = nullptr; ///< where outputs wait; outlives the commands. Null: commands have none
 };
 
 /// One attempt and what its lease gives it.
@@ -45,7 +47,8 @@ struct command_task {
 
 /// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL; when it
 /// takes more memory than it was given, SIGKILL at once. Once the main process has ended, whatever it left behind is
-/// killed (see end_left_behind). Outputs are published when it ended with exit code 0. Never throws.
+/// killed (see end_left_behind). When it ended with exit code 0, its outputs are staged: whoever accepts the attempt
+/// publishes them. Never throws.
 attempt_end run_command_task(const command_task& task, const command_settings& settings,
                              const stop_event& stop) noexcept;
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <troupe/runtime/execution/command_arguments.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
 

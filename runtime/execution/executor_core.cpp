@@ -29,6 +29,8 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   for (std::size_t i = 0; i < orders->batches.size(); ++i) batch(orders, i, out);
   for (const auto& b : orders->barriers)
     if (stages_.contains(b.stage)) out.push_back(effects::release_barrier{b}); // else its tasks have been killed
+  for (const auto& right : orders->rights)
+    if (stages_.contains(right.stage)) out.push_back(effects::publish_attempt{right}); // else its job is over
   for (const auto& t : orders->takeovers)
     if (info_.shuffle_service) out.push_back(effects::take_over_blocks{t});
   for (const auto id : orders->withdrawn) out.push_back(effects::drop_broadcast{id});

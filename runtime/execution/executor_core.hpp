@@ -87,6 +87,11 @@ struct drop_copy {
   kept_partition what;
   bool operator==(const drop_copy&) const = default;
 };
+/// Put staged files in place: it has the right to.
+struct publish_attempt {
+  publication_right right;
+  bool operator==(const publish_attempt&) const = default;
+};
 struct send_refusal {
   refusal what;
   bool operator==(const send_refusal&) const = default;
@@ -96,7 +101,7 @@ struct stop_executor {
 };
 using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
                                    recall_lease, forget_executor, release_barrier, take_over_blocks, drop_broadcast,
-                                   drop_output, drop_kept, drop_copy, send_refusal, stop_executor>;
+                                   drop_output, drop_kept, drop_copy, publish_attempt, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

@@ -117,21 +117,22 @@ bool may_differ_between_hosts(const std::string& directory) {
   return true;
 }
 
-block_content pack_files(const std::vector<std::string>& paths, bucket_writer::options how, const stop_event& stop) {
-  how.buckets = static_cast<std::uint32_t>(paths.size() + 1);
+block_content pack_files(const std::vector<packed_file>& files, bucket_writer::options how, const stop_event& stop) {
+  how.buckets = static_cast<std::uint32_t>(files.size() + 1);
   bucket_writer writer{std::move(how)};
   std::vector<char> buffer(64 << 10);
-  for (std::uint32_t i = 0; i < paths.size(); ++i) {
-    const descriptor file{::open(paths[i].c_str(), O_RDONLY | O_CLOEXEC)};
+  for (std::uint32_t i = 0; i < files.size(); ++i) {
+    const auto& path = files[i].read_from;
+    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) fail("cannot read the output", paths[i]);
-    auto listed = describe(status, paths[i]);
+    if (!file || ::fstat(file.get(), &status) != 0) fail("cannot read the output", path);
+    auto listed = describe(status, files[i].listed_as);
     listed.size = 0;
     for (;;) {
       leave_when(stop);
       const auto n = ::read(file.get(), buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail("cannot read the output", paths[i]);
+      if (n < 0) fail("cannot read the output", path);
       if (n == 0) break;
       writer.page(i + 1).append(buffer.data(), static_cast<std::size_t>(n));
       writer.wrote(i + 1);

@@ -320,6 +320,7 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
     if (end.kind == result_kind::kept_output) // nobody will know of it
       common_.results.blocks->evict(current_.stage->version()->install.keeps, partition);
   }
+  if ((stopping_ || killed) && end.staged) discard_staged(*end.staged);
   if (stopping_) return;
   buffer_.open(batch.stage, batch.stage_attempt, batch.lease, run.begin);
   buffered_ran_here_ = run.in_this_process;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/scheduling/result_entry.hpp>
 #include <troupe/runtime/storage/page.hpp>
@@ -27,6 +28,7 @@ struct attempt_end {
   std::string buckets;                          ///< of a map output: encoded sizes (see bucket_sizes)
   task_status status = task_status::succeeded;
   std::unique_ptr<task_failure> failure; ///< set unless succeeded
+  std::unique_ptr<staging_place> staged; ///< where the outputs of a command wait to be published; else null
   std::uint64_t cpu_nanoseconds = 0;     ///< of a command
   std::uint64_t peak_memory = 0;         ///< of a command, bytes
 

@@ -10,6 +10,8 @@
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/installed_stage.hpp>
 #include <troupe/runtime/execution/lease_thread.hpp>
+#include <troupe/runtime/execution/output_publisher.hpp>
+#include <troupe/runtime/execution/staging_roots.hpp>
 
 namespace troupe {
 
@@ -45,14 +47,19 @@ std::shared_ptr<const stage_version> make_version(const stage_install& install, 
 } // namespace
 
 struct task_runner::impl {
-  explicit impl(options given) : opts(std::move(given)), gang(opts.on_arrival) {
+  explicit impl(options given)
+    : opts(std::move(given)), gang(opts.on_arrival), staging({opts.session, opts.executor}), publisher(publishing()) {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
     common.broadcasts = opts.broadcasts;
     common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file, opts.compression};
-    common.commands = {
-        opts.attempts_directory, inherited_environment(), opts.ordinals.contains("gpu"), opts.kill_grace, opts.limits,
-        opts.hand_over};
+    common.commands = {opts.attempts_directory,
+                       inherited_environment(),
+                       opts.ordinals.contains("gpu"),
+                       opts.kill_grace,
+                       opts.limits,
+                       opts.hand_over,
+                       &staging};
     common.gang = &gang;
     common.flush_tasks = std::max(1u, opts.flush_tasks);
     common.on_outcomes = opts.on_outcomes;
@@ -65,6 +72,19 @@ struct task_runner::impl {
       ++ended;
       all_ended.notify_all();
     };
+  }
+
+  output_publisher::options publishing() const {
+    output_publisher::options o;
+    o.session = opts.session;
+    o.threads = 1;
+    o.on_ends = opts.on_publications;
+    o.on_ended = opts.on_publishing_ended;
+    return o;
+  }
+
+  void forget_outputs(stage_id stage) {
+    if (auto root = staging.forget(stage)) publisher.forget(stage, std::move(*root), opts.executor);
   }
 
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
@@ -102,6 +122,8 @@ struct task_runner::impl {
 
   const options opts;
   gang_gate gang;
+  staging_roots staging;
+  output_publisher publisher;
   lease_thread::shared common;
   mutable std::mutex mutex;
   std::condition_variable all_ended;
@@ -150,6 +172,7 @@ void task_runner::install(const stage_install& stage) {
   auto& known = d.stages[stage.stage];
   if (!known) {
     known = std::make_shared<installed_stage>(make_version(stage, nullptr));
+    if (const auto* command = known->version()->command) d.staging.install(stage.stage, command->output_directory);
     return;
   }
   const auto current = known->version();
@@ -164,6 +187,7 @@ void task_runner::remove(stage_id stage) {
   i->second->remove();
   for (const auto& thread : d.threads) thread->forget(*i->second);
   d.stages.erase(i);
+  d.forget_outputs(stage);
 }
 
 void task_runner::run(std::shared_ptr<const task_batch> batch) {
@@ -199,6 +223,20 @@ void task_runner::give_back(lease_id lease) {
   if (thread) thread->give_back();
 }
 
+void task_runner::publish(publication_right what) {
+  auto& d = *impl_;
+  publication_task task{what.stage, what.partition, what.attempt, d.opts.executor, {}, std::move(what.outputs)};
+  {
+    const std::lock_guard lock{d.mutex};
+    const auto known = d.stages.find(what.stage);
+    if (known == d.stages.end() || !known->second->version()->command) return;
+    task.output_directory = known->second->version()->command->output_directory;
+  }
+  d.publisher.publish(std::move(task));
+}
+
+void task_runner::end_publishing() { impl_->publisher.end(); }
+
 void task_runner::flush() {
   for (auto* const thread : impl_->all_threads()) thread->flush();
 }
@@ -227,6 +265,12 @@ std::vector<overdue_attempt> task_runner::overdue(time_point now) {
   std::vector<overdue_attempt> list;
   for (auto* const thread : impl_->all_threads()) thread->append_overdue(now, impl_->opts.kill_grace, list);
   return list;
+}
+
+void task_runner::discard_outputs() {
+  auto& d = *impl_;
+  const std::lock_guard lock{d.mutex};
+  for (const auto& [stage, known] : d.stages) d.forget_outputs(stage);
 }
 
 bool task_runner::shutdown(std::chrono::nanoseconds grace) {

@@ -18,6 +18,7 @@
 #include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/result.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/scheduling/publication.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 #include <troupe/runtime/time.hpp>
@@ -28,6 +29,7 @@ class task_runner {
 public:
   struct options {
     executor_id executor;
+    std::string session;                    ///< that it belongs to; may be part of a file's name
     block_store* blocks = nullptr;          ///< map outputs and large results; outlives the runner
     shuffle_source* shuffles = nullptr;     ///< outlives the runner
     broadcast_source* broadcasts = nullptr; ///< outlives the runner; null: tasks can have none
@@ -46,6 +48,9 @@ public:
     duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
     std::function<void(barrier_arrival)> on_arrival; ///< a task waits for the others of its gang
+    // Called on the publisher's thread.
+    std::function<void(publications)> on_publications;   ///< the ends of what `publish` was called for
+    std::function<void(bool clean)> on_publishing_ended; ///< see `output_publisher::options::on_ended`
   };
   explicit task_runner(options opts);
   /// Ends what runs: see shutdown. Waits for as long as a native task runs.
@@ -73,6 +78,12 @@ public:
   /// Takes every attempt of the lease that has not begun out of its queue; they are reported as given back. Those that
   /// run, run on. A lease that is not open is ignored. Call `flush` afterwards.
   void give_back(lease_id lease);
+  /// Puts the staged outputs of an attempt of this executor in place. A stage that is not installed is ignored.
+  void publish(publication_right what);
+  /// Removes what waits of this executor's attempts: nobody is there who would publish it. After `shutdown`.
+  void discard_outputs();
+  /// Publishes nothing more; then calls `on_publishing_ended`. Once.
+  void end_publishing();
   /// Sends outcomes that short tasks have left in the buffers of lease threads; called now and then by the actor.
   void flush();
 

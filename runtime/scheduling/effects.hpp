@@ -3,11 +3,14 @@
 /// The closed list of what the dag scheduler may ask its shell to do. Imperatives, compared by value in tests.
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <troupe/runtime/allocation/allocation.hpp>
+#include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/events/event.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
@@ -21,9 +24,32 @@ struct send_orders {
   executor_orders orders;
   bool operator==(const send_orders&) const = default;
 };
-/// Tell the submitter that its job is over.
+/// An attempt of a command whose files its executor has staged, with all that says where.
+struct staged_attempt {
+  job_id job;
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  executor_id executor;
+  std::shared_ptr<const std::variant<native_program, command_program>> program;
+  std::shared_ptr<const packed_column> arguments; ///< of the stage, by partition
+  bool operator==(const staged_attempt&) const = default;
+};
+/// Put the files of an accepted attempt in place, and answer with a `publication`. Of one task at most one at a time.
+struct publish_staged {
+  staged_attempt what;
+  bool operator==(const publish_staged&) const = default;
+};
+/// Remove the staged files of an attempt that nobody needs.
+struct discard_staged {
+  staged_attempt what;
+  bool operator==(const discard_staged&) const = default;
+};
+/// Tell the submitter that its job is over. First nothing more of it may be published: what was asked for and has not
+/// begun is dropped, what is in hand is waited for, and all that is staged for `staged` goes.
 struct complete_job {
   job_end end;
+  std::vector<std::pair<stage_id, std::string>> staged = {}; ///< stages that may have staged files: output directories
   bool operator==(const complete_job&) const = default;
 };
 /// This executor cannot go on: give it up like one that fell silent.
@@ -50,7 +76,8 @@ struct publish {
   bool operator==(const publish&) const = default;
 };
 
-using any = std::variant<send_orders, complete_job, give_up_executor, ask_feasibility, report_load, publish>;
+using any = std::variant<send_orders, complete_job, give_up_executor, ask_feasibility, report_load, publish,
+                         publish_staged, discard_staged>;
 using list = std::vector<any>;
 
 } // namespace troupe::effects

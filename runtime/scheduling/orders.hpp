@@ -14,6 +14,7 @@
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
+#include <troupe/runtime/scheduling/publication.hpp>
 #include <troupe/runtime/storage_level.hpp>
 
 namespace troupe {
@@ -192,6 +193,7 @@ struct executor_orders {
   std::vector<stage_install> installs;
   std::vector<task_batch> batches;
   std::vector<barrier_release> barriers;
+  std::vector<publication_right> rights; ///< attempts whose staged files it is to publish, since the driver cannot
   std::vector<block_takeover> takeovers; ///< for who keeps blocks of others
   std::vector<broadcast_id> withdrawn;   ///< broadcasts to drop
   std::vector<held_block> consumed;      ///< outputs that nobody will read any more
@@ -202,8 +204,8 @@ struct executor_orders {
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
-           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && takeovers.empty() &&
-           withdrawn.empty() && consumed.empty() && unkept.empty() && surplus.empty() && !stop;
+           grants.empty() && installs.empty() && batches.empty() && barriers.empty() && rights.empty() &&
+           takeovers.empty() && withdrawn.empty() && consumed.empty() && unkept.empty() && surplus.empty() && !stop;
   }
 };
 

@@ -13,6 +13,7 @@
 #include <troupe/runtime/resources/capacity.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
+#include <troupe/runtime/scheduling/publication.hpp>
 
 namespace troupe {
 
@@ -137,6 +138,7 @@ struct executor_report {
   std::vector<barrier_arrival> arrivals;
   std::vector<block_takeover> taken_over; ///< what it keeps from now on
   std::vector<kept_partition> evicted;    ///< which had to make room for others, since the last report
+  std::vector<publication> publications;  ///< how it went with attempts that it had the right to publish
 
   bool operator==(const executor_report& other) const;
 };

@@ -25,13 +25,15 @@ constexpr bool may_follow(stage_state from, stage_state to) noexcept {
   return from != stage_state::failed && from != to && !(from == stage_state::complete && to == stage_state::failed);
 }
 
-/// pending -> running -> done; pending -> done where its output is there from a former job; running -> pending when the
-/// attempt did not succeed; done -> pending when the output is lost.
+/// pending -> running -> done; running -> publishing -> done where files have to be put in place; pending -> done where
+/// its output is there from a former job; running | publishing -> pending when the attempt did not succeed, or its
+/// files could not be published; done -> pending when the output is lost.
 constexpr bool may_follow(task_set::status from, task_set::status to) noexcept {
   using s = task_set::status;
   switch (from) {
-  case s::pending: return to != s::pending;
+  case s::pending: return to == s::running || to == s::done;
   case s::running: return to != s::running;
+  case s::publishing: return to == s::pending || to == s::done;
   case s::done: return to == s::pending;
   }
   return false;

@@ -63,12 +63,17 @@ std::uint32_t task_set::take(lane_number lane, std::uint32_t most, executor_inde
   return n;
 }
 
-std::optional<task_set::place> task_set::succeed_beside_copy(partition_index partition,
-                                                             attempt_number attempt) noexcept {
+std::optional<task_set::place> task_set::succeed_beside_copy(partition_index partition, attempt_number attempt,
+                                                             status next) noexcept {
   auto& r = records_[partition];
-  transition("task", r.state, status::done);
-  --running_;
-  ++done_;
+  transition("task", r.state, status::running, next);
+  if (next == status::publishing) {
+    ++publishing_;
+  } else {
+    --running_;
+    ++done_;
+  }
+  if (!r.has_copy) return std::nullopt;
   drop_wanted(partition);
   auto& other = copies_.at(partition);
   if (other.state != copy::status::running) return std::nullopt;
@@ -82,11 +87,21 @@ std::optional<task_set::place> task_set::succeed_beside_copy(partition_index par
   return slower;
 }
 
+void task_set::published(partition_index partition) {
+  transition("task", records_[partition].state, status::publishing, status::done);
+  --publishing_;
+  --running_;
+  ++done_;
+}
+
 std::uint32_t task_set::requeue(partition_index partition, attempt_number attempt, bool blame) {
   auto& r = records_[partition];
-  if (r.state != status::running) throw std::logic_error{"only an attempt that runs can end"};
+  if (r.state != status::running && r.state != status::publishing)
+    throw std::logic_error{"only an attempt that runs, or is being published, can end"};
   if (blame && r.failures < max_failures) ++r.failures;
-  if (r.has_copy) {
+  if (r.state == status::publishing) {
+    --publishing_;
+  } else if (r.has_copy) {
     auto& other = copies_.at(partition);
     if (other.state == copy::status::running) {
       other.state = copy::status::ended;
@@ -286,6 +301,7 @@ void task_set::move_to(lane_number lane, partition_index partition) {
 
 std::optional<std::string> task_set::fault() const {
   std::uint32_t at_work = 0;
+  std::uint32_t accepted = 0;
   std::uint32_t ended = 0;
   std::vector<std::uint32_t> waits(records_.size());
   std::uint32_t again = 0;
@@ -308,7 +324,8 @@ std::optional<std::string> task_set::fault() const {
   if (again != waiting_again_) return "the tasks that wait again are counted wrongly";
   for (auto p = next_fresh_; p < records_.size(); ++p) ++waits[p];
   for (partition_index p = 0; p < records_.size(); ++p) {
-    at_work += records_[p].state == status::running;
+    accepted += records_[p].state == status::publishing;
+    at_work += records_[p].state == status::running || records_[p].state == status::publishing;
     ended += records_[p].state == status::done;
     if (waits[p] != (records_[p].state == status::pending && records_[p].admitted ? 1u : 0u))
       return "partition " + std::to_string(p) + " waits " + std::to_string(waits[p]) + " times";
@@ -327,6 +344,7 @@ std::optional<std::string> task_set::fault() const {
   }
   if (copies != copies_running_ || wanted != 0) return "copies are counted wrongly";
   if (at_work != running_) return "the running tasks are counted wrongly";
+  if (accepted != publishing_) return "the tasks that are being published are counted wrongly";
   if (ended != done_) return "the tasks that are done are counted wrongly";
   return std::nullopt;
 }

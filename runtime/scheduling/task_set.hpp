@@ -4,8 +4,9 @@
 /// under other conditions than the rest of the stage waits in a lane of its own.
 /// Owner: the stage in the dag scheduler. Not thread-safe; no clock, no I/O.
 /// Per task: pending -> running -> done; running -> pending after a failure or loss (the attempt number rises);
-/// done -> pending when its output is lost. A task that runs may have a second attempt beside the first, a *copy*
-/// (speculation): whichever succeeds first is accepted.
+/// done -> pending when its output is lost. A task whose files are to be published goes running -> publishing -> done:
+/// its attempt was accepted, and no other one is. A task that runs may have a second attempt beside the first, a *copy*
+/// (speculation): the first that succeeds is accepted.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,7 @@ using lane_number = std::uint8_t;
 
 class task_set {
 public:
-  enum class status : std::uint8_t { pending, running, done };
+  enum class status : std::uint8_t { pending, running, publishing, done };
 
   /// Failures of one task are counted up to here.
   static constexpr std::uint32_t max_failures = 4095;
@@ -52,7 +53,9 @@ public:
     const auto again = lane < requeued_.size() ? requeued_[lane].size() : 0;
     return again + (lane == 0 ? static_cast<std::uint32_t>(records_.size()) - next_fresh_ : 0);
   }
+  /// Tasks that run, or whose files are being published.
   std::uint32_t running() const noexcept { return running_; }
+  std::uint32_t publishing() const noexcept { return publishing_; }
   std::uint32_t done() const noexcept { return done_; }
   bool complete() const noexcept { return done_ == records_.size(); }
 
@@ -104,14 +107,21 @@ public:
   /// @pre is_current
   std::optional<place> succeed(partition_index partition, attempt_number attempt) noexcept {
     auto& r = records_[partition];
-    if (r.state != status::running || r.has_copy) return succeed_beside_copy(partition, attempt);
+    if (r.state != status::running || r.has_copy) return succeed_beside_copy(partition, attempt, status::done);
     r.state = status::done;
     --running_;
     ++done_;
     return std::nullopt;
   }
-  /// The attempt has ended without success: running -> pending with the next attempt number, unless another one of the
-  /// task still runs. @returns failures so far, this one included where `blame`. @pre is_current
+  /// running -> publishing: the same for an attempt whose files have to be put in place first.
+  std::optional<place> accept(partition_index partition, attempt_number attempt) noexcept {
+    return succeed_beside_copy(partition, attempt, status::publishing);
+  }
+  /// publishing -> done.
+  void published(partition_index partition);
+  /// The attempt has ended without success, or its files were not published: running | publishing -> pending with the
+  /// next attempt number, unless another one of the task still runs. @returns failures so far, this one included where
+  /// `blame`. @pre is_current, or publishing
   std::uint32_t requeue(partition_index partition, attempt_number attempt, bool blame);
 
   /// The task gets a copy when an executor is found for it. @pre running, without a copy so far
@@ -174,7 +184,7 @@ private:
     std::size_t head_ = 0; ///< those before it were handed out
   };
 
-  std::optional<place> succeed_beside_copy(partition_index partition, attempt_number attempt) noexcept;
+  std::optional<place> succeed_beside_copy(partition_index partition, attempt_number attempt, status next) noexcept;
   void wait_again(partition_index partition);
   void wait_no_more(partition_index partition);
   bool is_copy(partition_index partition, place where) const noexcept;
@@ -196,7 +206,8 @@ private:
   std::map<lane_number, std::set<partition_index>> wanted_; ///< none is empty
   std::uint32_t copies_running_ = 0;
   partition_index next_fresh_ = 0; ///< partitions from here on were never handed out
-  std::uint32_t running_ = 0;
+  std::uint32_t running_ = 0;      ///< those that are being published among them
+  std::uint32_t publishing_ = 0;
   std::uint32_t done_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #include "support.hpp"
 
-#include <troupe/runtime/execution/command_arguments.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe::testing {
 namespace {
@@ -29,15 +29,31 @@ TEST(command_arguments, cut_or_longer_bytes_are_malformed) {
 }
 
 TEST(command_arguments, that_leave_their_place_are_malformed) {
-  for (const std::string bad : {"", "/a", "../a", "a/../b", "a/..", "./a", "a//b", "a/", "stdout", "stderr"}) {
+  for (const std::string bad :
+       {"", "/a", "../a", "a/../b", "a/..", "./a", "a//b", "a/", "stdout", "stderr", ".troupe-", ".troupe-s-1/a"}) {
     EXPECT_FALSE(is_output_name(bad)) << bad;
     EXPECT_FALSE(decode_command_arguments(encode_command_arguments({{}, {bad}}))) << bad;
   }
   EXPECT_FALSE(is_output_name(std::string_view{"a\0b", 3}));
-  for (const std::string good : {"a", "a/b", "...", "a..b", ".hidden", "d/stdout"})
+  for (const std::string good : {"a", "a/b", "...", "a..b", ".hidden", "d/stdout", ".troupe", "d/.troupe-a"})
     EXPECT_TRUE(is_output_name(good)) << good;
   EXPECT_FALSE(decode_command_arguments(encode_command_arguments({{"a"}, {}})));
   EXPECT_FALSE(decode_command_arguments(encode_command_arguments({{""}, {}})));
+}
+
+TEST(command_arguments, tell_without_being_read_whether_they_name_outputs) {
+  const auto both = encode_command_arguments({{"/a", "/b"}, {"c", "d/e"}});
+  EXPECT_TRUE(has_outputs(both));
+  EXPECT_TRUE(has_outputs(encode_command_arguments({{}, {"c"}})));
+  EXPECT_FALSE(has_outputs(encode_command_arguments({{"/a"}, {}})));
+  EXPECT_FALSE(has_outputs(encode_command_arguments({})));
+  for (std::size_t length = 0; length < both.size(); ++length)
+    EXPECT_FALSE(has_outputs(std::string_view{both}.substr(0, length))) << length;
+  EXPECT_FALSE(has_outputs(both + '\0'));
+  EXPECT_FALSE(has_outputs("\xff\xff\xff\xff"));
+  EXPECT_FALSE(has_outputs(std::string_view{"\0\0\0\0\xff\xff\xff\x7f"
+                                            "a",
+                                            9}));
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/keys.hpp>
-#include <troupe/runtime/execution/command_arguments.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe::testing {
 namespace {
@@ -308,6 +308,7 @@ TEST(job_file, outputs_stay_in_their_directory_and_differ) {
                   ": must be a relative path that stays below the stage's output directory");
   }
   EXPECT_THAT(fault_of_stages("  a: {run: [x], outputs: [stdout]}\n"), HasSubstr("choose another name"));
+  EXPECT_THAT(fault_of_stages("  a: {run: [x], outputs: [.troupe-x]}\n"), HasSubstr("that Troupe uses itself; choose"));
   EXPECT_THAT(fault_of_stages("  a: {run: [x], outputs: ['']}\n"), HasSubstr("must be a relative path"));
   EXPECT_THAT(fault_of_stages("  a: {run: [x], outputs: []}\n"), HasSubstr("outputs is an empty list"));
   EXPECT_EQ(

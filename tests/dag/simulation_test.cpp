@@ -51,7 +51,9 @@ TEST(simulation, promises_hold_for_every_seed) {
             << " failed, " << all.cancelled << " cancelled; " << all.excluded << " exclusions; " << all.stale
             << " messages came late or twice; " << all.recalls << " queues were taken back; " << all.consumed
             << " partitions were handed on; " << all.kept_read << " were there from former jobs; " << all.restarted
-            << " gangs ran again; " << all.given_up << " executors were given up since messages got lost\n";
+            << " gangs ran again; " << all.given_up << " executors were given up since messages got lost; "
+            << all.published << " outputs were published, " << all.rights << " by who had the right to, " << all.late
+            << " of them by who was lost\n";
   // A simulation in which nothing succeeds or nothing goes wrong proves little.
   EXPECT_GT(all.succeeded, seeds);
   EXPECT_GT(all.failed, seeds / 50);
@@ -63,6 +65,9 @@ TEST(simulation, promises_hold_for_every_seed) {
   EXPECT_GT(all.excluded, seeds / 10);
   EXPECT_GT(all.restarted, seeds / 10);
   EXPECT_GT(all.given_up, seeds / 10);
+  EXPECT_GT(all.published, seeds);
+  EXPECT_GT(all.rights, seeds / 10);
+  EXPECT_GT(all.late, seeds / 100);
 }
 
 TEST(simulation, a_failing_seed_is_told_in_its_shortest_form) {

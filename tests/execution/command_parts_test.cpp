@@ -1,17 +1,13 @@
 #include <algorithm>
 #include <cstdlib>
-#include <sys/stat.h>
 
 #include <troupe/runtime/execution/command_environment.hpp>
 #include <troupe/runtime/execution/command_words.hpp>
-#include <troupe/runtime/execution/publish_outputs.hpp>
 
 #include "process_fixture.hpp"
 
 namespace troupe::testing_execution {
 namespace {
-
-namespace fs = std::filesystem;
 
 placeholder_values one_file() { return {{"/data/in"}, {"/work/out"}, 7, 2}; }
 
@@ -118,93 +114,6 @@ TEST(command_environment, a_task_of_a_gang_finds_the_others) {
 TEST(command_environment, lists_that_the_system_cannot_take_are_left_out) {
   const auto e = make_command_environment({}, {}, {}, {}, false, std::vector<std::string>(10'000, "/some/file"), {});
   EXPECT_EQ(value_in(e, "TROUPE_INPUTS"), "<unset>");
-}
-
-class publishing : public ::testing::Test {
-protected:
-  publishing() {
-    fs::create_directory(from);
-    write("a", "alpha");
-    write("b", "beta");
-  }
-  void write(const std::string& name, const std::string& text) { std::ofstream{from + "/" + name} << text; }
-  std::string published(const std::string& name) { return content_of(to + "/" + name); }
-  std::size_t files() {
-    std::size_t n = 0;
-    if (fs::exists(to)) {
-      for (const auto& e : fs::recursive_directory_iterator{to}) n += e.is_directory() ? 0 : 1;
-    }
-    return n;
-  }
-  scratch_directory scratch;
-  std::string from = scratch.file("attempt");
-  std::string to = scratch.file("made/on/demand");
-};
-
-TEST_F(publishing, moves_all_outputs_and_counts_their_bytes) {
-  fs::create_directory(from + "/sub");
-  write("sub/c", "gamma");
-  const auto bytes = publish_outputs(from, to, {"a", "b", "sub/c"}, "x");
-  ASSERT_TRUE(bytes) << bytes.error().message;
-  EXPECT_EQ(*bytes, 14u);
-  EXPECT_EQ(published("a") + published("b") + published("sub/c"), "alphabetagamma");
-  EXPECT_EQ(files(), 3u);
-  EXPECT_FALSE(fs::exists(from + "/a"));
-}
-
-TEST_F(publishing, replaces_what_an_earlier_attempt_has_published) {
-  ASSERT_TRUE(publish_outputs(from, to, {"a"}, "x"));
-  write("a", "newer");
-  ASSERT_TRUE(publish_outputs(from, to, {"a"}, "y"));
-  EXPECT_EQ(published("a"), "newer");
-  EXPECT_EQ(files(), 1u);
-}
-
-TEST_F(publishing, a_missing_output_is_named_and_nothing_is_published) {
-  const auto failed = publish_outputs(from, to, {"a", "absent"}, "x");
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, ec::not_found);
-  EXPECT_NE(failed.error().message.find("'absent'"), std::string::npos);
-  EXPECT_EQ(files(), 0u);
-}
-
-TEST_F(publishing, only_regular_files_count) {
-  fs::create_symlink("/etc/passwd", from + "/link");
-  fs::create_directory(from + "/directory");
-  EXPECT_FALSE(publish_outputs(from, to, {"link"}, "x"));
-  EXPECT_FALSE(publish_outputs(from, to, {"directory"}, "x"));
-}
-
-TEST_F(publishing, nothing_leaves_the_output_directory) {
-  for (const auto* name : {"/etc/x", "../x", "sub/../../x", "", "a/", "./a", "stdout", "stderr"}) {
-    const auto failed = publish_outputs(from, to, {name}, "x");
-    ASSERT_FALSE(failed) << name;
-    EXPECT_EQ(failed.error().code, ec::invalid_argument) << name;
-  }
-}
-
-TEST_F(publishing, all_or_none_when_one_destination_is_taken_by_a_directory) {
-  fs::create_directories(to + "/b");
-  const auto failed = publish_outputs(from, to, {"a", "b"}, "x");
-  ASSERT_FALSE(failed);
-  EXPECT_NE(failed.error().message.find("'b'"), std::string::npos);
-  EXPECT_EQ(files(), 0u) << "neither the first output nor a temporary file";
-}
-
-TEST_F(publishing, copies_to_another_filesystem) {
-  struct stat here {
-  }, there{};
-  if (::stat(from.c_str(), &here) != 0 || ::stat("/dev/shm", &there) != 0 || here.st_dev == there.st_dev ||
-      ::access("/dev/shm", W_OK) != 0)
-    GTEST_SKIP() << "/dev/shm is no other filesystem here";
-  const auto other = "/dev/shm/" + fs::path{scratch.path()}.filename().string();
-  const auto bytes = publish_outputs(from, other, {"a"}, "x");
-  const auto text = content_of(other + "/a");
-  const auto count = std::distance(fs::directory_iterator{other}, fs::directory_iterator{});
-  fs::remove_all(other);
-  ASSERT_TRUE(bytes) << bytes.error().message;
-  EXPECT_EQ(text, "alpha");
-  EXPECT_EQ(count, 1);
 }
 
 } // namespace

@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <troupe/runtime/execution/command_arguments.hpp>
 #include <troupe/runtime/execution/process_memory.hpp>
+#include <troupe/runtime/execution/staged_outputs.hpp>
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 
 #include "process_fixture.hpp"
 
@@ -21,6 +22,10 @@ protected:
   task_runner::options command_options() {
     auto o = base_options();
     o.attempts_directory = attempts;
+    o.on_publications = [this](publications ended) {
+      const std::lock_guard lock{publishing};
+      for (auto& end : ended.ends) published.push_back(std::move(end));
+    };
     return o;
   }
   task_runner& begin(std::vector<std::string> words, std::uint32_t tasks = 1,
@@ -64,22 +69,81 @@ protected:
     return outcome->failures.at(0);
   }
 
+  /// Where an output of an attempt of stage 1 waits.
+  std::string staged(const std::string& name, partition_index partition = 0, attempt_number attempt = 0,
+                     std::uint64_t stage = 1) {
+    return place_of("s", {stage}, partition, attempt, base_options().executor, outputs).directory() + "/" + name;
+  }
+  /// Gives the runner the right to publish, and waits for what it says.
+  publication publish(std::vector<std::string> names, partition_index partition = 0, attempt_number attempt = 0) {
+    runner->publish({{1}, partition, attempt, std::move(names)});
+    EXPECT_TRUE(eventually([&] {
+      const std::lock_guard lock{publishing};
+      return !published.empty();
+    }));
+    const std::lock_guard lock{publishing};
+    auto last = published.back();
+    published.pop_back();
+    return last;
+  }
+
+  std::mutex publishing;
+  std::vector<publication> published;
   std::string attempts = scratch.file("attempts");
   std::string outputs = scratch.file("outputs");
   as_subreaper subreaper;
 };
 
-TEST_F(command_test, reads_inputs_and_publishes_outputs) {
+TEST_F(command_test, reads_inputs_and_leaves_outputs_to_be_published) {
   std::ofstream{scratch.file("in")} << "some text\n";
   auto& r = begin({"sh", "-c", "tr a-z A-Z < \"$1\" > \"$2\"; echo seen; echo noted >&2", "sh", "{input}", "{output}"});
   r.run(one({{scratch.file("in")}, {"deep/upper"}}));
   const auto outcome = only_outcome();
   ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).message;
-  EXPECT_EQ(content_of(outputs + "/deep/upper"), "SOME TEXT\n");
+  EXPECT_EQ(content_of(staged("deep/upper")), "SOME TEXT\n");
+  EXPECT_FALSE(fs::exists(outputs + "/deep")) << "its attempt was not accepted yet";
   EXPECT_EQ(outcome->results[0], std::string_view("\0", 1));
   EXPECT_EQ(outcome->output_bytes, 10u);
   EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "seen\n");
   EXPECT_EQ(content_of(attempts + "/1.0.0/stderr"), "noted\n");
+  EXPECT_EQ(publish({"deep/upper"}).outcome, publication_outcome::published);
+  EXPECT_EQ(content_of(outputs + "/deep/upper"), "SOME TEXT\n");
+  const auto root = outputs + "/.troupe-s-1";
+  EXPECT_TRUE(fs::is_empty(root)) << "others of its stage may still come";
+  runner->remove({1});
+  EXPECT_TRUE(eventually([&] { return !fs::exists(root); }));
+}
+
+TEST_F(command_test, publishes_nothing_when_its_job_is_over) {
+  auto& r = begin({"sh", "-c", "echo late > \"$1\"; rmdir \"$2\"", "sh", "{output}", outputs + "/.troupe-s-1"});
+  r.run(one({{}, {"made"}}));
+  EXPECT_THAT(only_failure().message, ::testing::HasSubstr("its job is over"));
+  EXPECT_TRUE(fs::is_empty(outputs));
+}
+
+TEST_F(command_test, publishes_only_what_it_was_given_the_right_to) {
+  auto& r = begin({"sh", "-c", "echo made > \"$TROUPE_OUTPUT\""});
+  r.run(one({{}, {"made"}}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  EXPECT_EQ(publish({"made"}, 0, 1).outcome, publication_outcome::not_seen) << "another attempt";
+  EXPECT_FALSE(fs::exists(outputs + "/made"));
+  EXPECT_EQ(publish({"made"}).outcome, publication_outcome::published);
+}
+
+TEST_F(command_test, keeps_what_it_made_for_other_hosts) {
+  auto options = command_options();
+  options.hand_over = true;
+  start(options);
+  begin({"true"});
+  install(2, {"sh", "-c", "echo 12345 > \"$TROUPE_OUTPUT\""}, 1, {}, true);
+  auto batch = one({{}, {"made"}});
+  batch->stage = {2};
+  runner->run(batch);
+  const auto entry = decode_result_entry(only_outcome()->results[0]);
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->kind, result_kind::block);
+  EXPECT_TRUE(blocks.get(output_key({2}, 0, 0), 0));
+  EXPECT_EQ(content_of(staged("made", 0, 0, 2)), "12345\n");
 }
 
 TEST_F(command_test, says_how_much_it_made_for_commands_that_read_it_where_it_lies) {

@@ -222,6 +222,13 @@ TEST_F(executor_core_test, passes_on_that_tasks_of_a_gang_go_on_where_their_stag
   EXPECT_EQ(apply(o), (effects::execution_list{effects::release_barrier{o.barriers[1]}, effects::stop_executor{}}));
 }
 
+TEST_F(executor_core_test, publishes_what_it_has_the_right_to_unless_the_job_is_over) {
+  install(5, native("abc"));
+  auto o = next();
+  o.rights = {{stage_id{6}, 0, 0, {"over"}}, {stage_id{5}, 3, 1, {"out"}}};
+  EXPECT_EQ(apply(o), (effects::execution_list{effects::publish_attempt{o.rights[1]}}));
+}
+
 TEST_F(executor_core_test, more_ends_than_attempts_are_a_defect) {
   grant(half_a_gpu(1));
   install(5, native("abc"));

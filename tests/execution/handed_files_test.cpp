@@ -55,6 +55,7 @@ protected:
     fs::permissions(scratch_.file("one.txt"), static_cast<fs::perms>(0750));
   }
   std::vector<std::string> paths() const { return {scratch_.file("one.txt"), scratch_.file("empty")}; }
+  std::vector<packed_file> files() const { return {{paths()[0], paths()[0]}, {paths()[1], paths()[1]}}; }
   std::string copies() const { return scratch_.file("copies"); }
 
   scratch_directory scratch_;
@@ -64,7 +65,7 @@ protected:
 };
 
 TEST_F(handed_files, that_lie_where_they_were_published_are_not_copied) {
-  kept_files kept{pack_files(paths(), {}, stop_)};
+  kept_files kept{pack_files(files(), {}, stop_)};
   const auto places = unpack_files(kept, input_, copies(), stop_);
   EXPECT_EQ(places.at(paths()[0]), paths()[0]);
   EXPECT_EQ(places.at(paths()[1]), paths()[1]);
@@ -72,8 +73,19 @@ TEST_F(handed_files, that_lie_where_they_were_published_are_not_copied) {
   EXPECT_FALSE(fs::exists(copies()));
 }
 
+TEST_F(handed_files, are_listed_as_what_they_will_be_and_found_there_when_they_were_moved) {
+  fs::create_directory(scratch_.file("out"));
+  const auto moved = scratch_.file("out/one.txt");
+  kept_files kept{pack_files({{paths()[0], moved}}, {}, stop_)};
+  EXPECT_EQ(read(unpack_files(kept, input_, copies(), stop_).at(moved)), text_) << "from the block";
+  fs::remove_all(copies());
+  fs::rename(paths()[0], moved);
+  EXPECT_EQ(unpack_files(kept, input_, copies(), stop_).at(moved), moved);
+  EXPECT_FALSE(fs::exists(copies()));
+}
+
 TEST_F(handed_files, that_are_not_there_are_copied_under_their_names) {
-  kept_files kept{pack_files(paths(), {}, stop_)};
+  kept_files kept{pack_files(files(), {}, stop_)};
   for (const auto& path : paths()) fs::remove(path);
   const auto places = unpack_files(kept, input_, copies(), stop_);
   const auto& one = places.at(paths()[0]);
@@ -85,15 +97,15 @@ TEST_F(handed_files, that_are_not_there_are_copied_under_their_names) {
 }
 
 TEST_F(handed_files, are_neither_kept_nor_copied_for_who_was_asked_to_end) {
-  kept_files kept{pack_files(paths(), {}, stop_)};
+  kept_files kept{pack_files(files(), {}, stop_)};
   fs::remove(paths()[0]);
   stop_.request();
-  EXPECT_THROW(pack_files(paths(), {}, stop_), std::runtime_error);
+  EXPECT_THROW(pack_files(files(), {}, stop_), std::runtime_error);
   EXPECT_THROW(unpack_files(kept, input_, copies(), stop_), std::runtime_error);
 }
 
 TEST_F(handed_files, another_file_of_the_same_name_is_not_taken_for_it) {
-  kept_files kept{pack_files(paths(), {}, stop_)};
+  kept_files kept{pack_files(files(), {}, stop_)};
   write(paths()[0], std::string(text_.size(), 'x'));
   const auto places = unpack_files(kept, input_, copies(), stop_);
   EXPECT_NE(places.at(paths()[0]), paths()[0]);
@@ -101,13 +113,13 @@ TEST_F(handed_files, another_file_of_the_same_name_is_not_taken_for_it) {
 }
 
 TEST_F(handed_files, that_nobody_keeps_are_missed) {
-  kept_files kept{pack_files(paths(), {}, stop_)};
+  kept_files kept{pack_files(files(), {}, stop_)};
   input_.stage = stage_id{4};
   EXPECT_THROW(unpack_files(kept, input_, copies(), stop_), fetch_failure);
 }
 
 TEST_F(handed_files, a_list_or_a_file_that_is_cut_short_is_noticed) {
-  block_content cut = pack_files(paths(), {}, stop_);
+  block_content cut = pack_files(files(), {}, stop_);
   fs::remove(paths()[0]);
   auto& pages = cut.pages[1];
   ASSERT_GT(pages.size(), 1u);
@@ -126,7 +138,7 @@ TEST_F(handed_files, a_list_or_a_file_that_is_cut_short_is_noticed) {
 TEST_F(handed_files, that_cannot_be_read_are_named) {
   fs::remove(paths()[1]);
   try {
-    pack_files(paths(), {}, stop_);
+    pack_files(files(), {}, stop_);
     FAIL();
   } catch (const std::runtime_error& e) {
     EXPECT_THAT(e.what(), HasSubstr(paths()[1]));

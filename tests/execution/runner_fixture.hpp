@@ -117,6 +117,7 @@ protected:
   task_runner::options base_options() {
     task_runner::options o;
     o.executor = {7};
+    o.session = "s";
     o.blocks = &blocks;
     o.on_outcomes = [this](std::shared_ptr<const outcome_batch> batch) { log.add(std::move(batch)); };
     return o;

@@ -28,8 +28,10 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 17);
-static_assert(field_count<executor_report>() == 9);
+static_assert(field_count<executor_orders>() == 18);
+static_assert(field_count<executor_report>() == 10);
+static_assert(field_count<publication>() == 5);
+static_assert(field_count<publication_right>() == 4);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
 static_assert(field_count<outcome_batch>() == 14);
@@ -410,6 +412,7 @@ std::vector<executor_orders> of() {
   full.withdrawn = {{0x8000000000000001u, 3}, {}};
   full.unkept = {cache_id{6}, cache_id{0xffffffffffffffffu}};
   full.surplus = {{cache_id{7}, 0xfffffffeu}, {cache_id{8}, 0}};
+  full.rights = {{stage_id{21}, 5, 1, {"one", "a/b"}}, {}};
   full.stop = true;
   return {full, {}};
 }
@@ -426,6 +429,9 @@ std::vector<executor_report> of() {
                    std::make_shared<const outcome_batch>(outcome_batch{})};
   full.overdue = {{stage_id{21}, 5, 1, lease_id{31}, job_id{2}, "align", 10'000'000'000, true}, {}};
   full.arrivals = {full_arrival(), {}};
+  full.publications = {{stage_id{21}, 5, 1, publication_outcome::failed, "no space left"},
+                       {stage_id{21}, 6, 0, publication_outcome::not_seen, ""},
+                       {}};
   return {full, {}};
 }
 template <>

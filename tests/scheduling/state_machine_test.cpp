@@ -53,7 +53,8 @@ TEST(state_machines, are_the_ones_of_the_page) {
   using s = stage_state;
   EXPECT_EQ(arrows_of(named<s>({s::waiting, s::running, s::complete, s::failed})), arrows_on_the_page("stage"));
   using t = task_set::status;
-  EXPECT_EQ(arrows_of<t>({{t::pending, "pending"}, {t::running, "running"}, {t::done, "done"}}),
+  EXPECT_EQ(arrows_of<t>(
+                {{t::pending, "pending"}, {t::running, "running"}, {t::publishing, "publishing"}, {t::done, "done"}}),
             arrows_on_the_page("task"));
   using e = executor_record::state;
   EXPECT_EQ(arrows_of<e>({{e::active, "active"}, {e::draining, "draining"}}), arrows_on_the_page("executor"));

@@ -44,6 +44,52 @@ TEST(task_set, tasks_that_were_tried_come_first_with_their_attempt_numbers) {
   EXPECT_EQ(tasks.fault(), std::nullopt);
 }
 
+TEST(task_set, an_accepted_task_is_not_done_before_it_is_published) {
+  task_set tasks{2};
+  task_batch batch;
+  tasks.take(0, 2, 3, batch);
+  EXPECT_EQ(tasks.accept(0, 0), std::nullopt);
+  EXPECT_EQ(tasks.status_of(0), task_set::status::publishing);
+  EXPECT_EQ(tasks.done(), 0u);
+  EXPECT_EQ(tasks.running(), 2u);
+  EXPECT_EQ(tasks.publishing(), 1u);
+  EXPECT_FALSE(tasks.is_current(0, 0, 3)) << "another outcome of it is late";
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  tasks.published(0);
+  EXPECT_EQ(tasks.done(), 1u);
+  EXPECT_EQ(tasks.running(), 1u);
+  EXPECT_EQ(tasks.publishing(), 0u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, an_accepted_task_that_cannot_be_published_waits_again) {
+  task_set tasks{1};
+  task_batch batch;
+  tasks.take(0, 1, 3, batch);
+  tasks.accept(0, 0);
+  EXPECT_EQ(tasks.requeue(0, 0, true), 1u);
+  EXPECT_EQ(tasks.status_of(0), task_set::status::pending);
+  EXPECT_EQ(tasks.attempt_of(0), 1u);
+  EXPECT_EQ(tasks.publishing(), 0u);
+  EXPECT_EQ(tasks.running(), 0u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
+TEST(task_set, the_attempt_that_is_accepted_ends_the_other_one) {
+  task_set tasks{1};
+  task_batch batch;
+  tasks.take(0, 1, 3, batch);
+  tasks.want_copy(0);
+  tasks.start_copy(0, 4, batch);
+  EXPECT_EQ(tasks.accept(0, 1), (task_set::place{3, 0}));
+  EXPECT_EQ(tasks.executor_of(0), 4u);
+  EXPECT_EQ(tasks.attempt_of(0), 1u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+  EXPECT_EQ(tasks.requeue(0, 1, false), 0u);
+  EXPECT_EQ(tasks.attempt_of(0), 2u);
+  EXPECT_EQ(tasks.fault(), std::nullopt);
+}
+
 TEST(task_set, only_the_attempt_that_runs_there_is_current) {
   task_set tasks{2};
   task_batch batch;

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include <troupe/runtime/scheduling/command_arguments.hpp>
+
 namespace troupe::testing {
 
 namespace {
@@ -189,6 +191,14 @@ job_builder& job_builder::after(std::uint32_t parent, dependency_kind kind) {
 job_builder& job_builder::command() {
   last().program = command_program{{"true"}, {}, "/", "/"};
   return *this;
+}
+
+job_builder& job_builder::outputs(const std::string& directory) {
+  last().program = command_program{{"true"}, {}, "/", directory};
+  std::vector<std::string> each;
+  for (std::uint32_t p = 0; p < last().tasks; ++p)
+    each.push_back(encode_command_arguments({{}, {"out-" + std::to_string(p)}}));
+  return arguments(std::move(each));
 }
 
 job_builder& job_builder::build_id(std::string id) {

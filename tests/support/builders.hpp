@@ -69,6 +69,9 @@ public:
   job_builder& after(std::uint32_t parent, dependency_kind kind = dependency_kind::all);
   job_builder& reads(std::uint32_t parent) { return after(parent, dependency_kind::shuffle); }
   job_builder& command();
+  /// Each task of the last stage, which runs commands, leaves a file `out-<partition>`, to be published below
+  /// `directory`.
+  job_builder& outputs(const std::string& directory = "/out");
   job_builder& build_id(std::string id);
   job_builder& arguments(std::vector<std::string> each);
   /// Where its tasks would rather run: an entry for each, or one for all.

@@ -26,6 +26,7 @@ void simulator::submit() {
   const auto progress = scheduler_.progress(id, now_);
   for (const auto& s : progress->stages)
     pace_[s.stage] = std::vector<duration>{1us, 300us, 5ms, 80ms, 700ms}[dice_.below(5)];
+  for (const auto& s : progress->stages) job_of_[s.stage] = id;
   for (std::size_t s = 0; s < job->stages.size(); ++s)
     if (job->stages[s].barrier) gangs_.insert(progress->stages[s].stage);
   for (auto s = job->stages.size(); s-- > 0;) {
@@ -54,6 +55,14 @@ void simulator::dispatch(effects::list& out) {
       send(*orders);
     } else if (const auto* complete = std::get_if<effects::complete_job>(&effect)) {
       check_end(complete->end);
+      over_.insert(complete->end.job);
+    } else if (const auto* staged = std::get_if<effects::publish_staged>(&effect)) {
+      publish(staged->what);
+    } else if (const auto* useless = std::get_if<effects::discard_staged>(&effect)) {
+      const auto& what = useless->what;
+      if (accepted_outputs_.contains({what.stage, what.partition, what.attempt}))
+        throw std::logic_error("an accepted attempt is discarded");
+      staged_.erase({what.stage, what.partition, what.attempt});
     } else if (const auto* hopeless = std::get_if<effects::give_up_executor>(&effect)) {
       const auto& m = *members_.at(hopeless->executor);
       if (hopeless->lost && m.alive && !misses_messages(m))
@@ -61,7 +70,7 @@ void simulator::dispatch(effects::list& out) {
                                " is given up although nothing got lost: " + hopeless->cause);
       say("executor " + std::to_string(hopeless->executor.value) + " is given up: " + hopeless->cause);
       if (m.alive && hopeless->lost) ++report_.given_up;
-      lose(hopeless->executor, hopeless->lost);
+      lose(hopeless->executor, hopeless->lost, false);
     } else if (const auto* question = std::get_if<effects::ask_feasibility>(&effect)) {
       if (strikes(10)) continue; // lost
       for (const auto& shape : question->shapes)
@@ -174,7 +183,7 @@ void simulator::stop(request_id r) {
     auto& launch = launches_.at(r);
     launch.gone = true;
     hosts_.free(r);
-    if (launch.executor) lose(launch.executor, false);
+    if (launch.executor) lose(launch.executor, false, true);
   });
 }
 
@@ -191,22 +200,26 @@ void simulator::admit(executor_info info) {
   dispatch(out);
 }
 
-void simulator::lose(executor_id e, bool lost) {
+void simulator::lose(executor_id e, bool lost, bool ended) {
   auto& m = *members_.at(e);
   if (!m.alive) return;
   m.alive = false;
+  m.haunts = !ended && dice_.once_in(2);
+  if (!m.haunts) std::erase_if(open_rights_, [&](const auto& right) { return right.second.second == e; });
   const auto& info = m.self.info();
   if (info.request && !launches_.at(info.request).gone) {
     launches_.at(info.request).gone = true;
     hosts_.free(info.request);
   }
   executor_exit exit;
-  if (lost && dice_.once_in(2)) exit.cause = dice_.once_in(2) ? exit_cause::memory_limit : exit_cause::exit_code;
+  if (lost && !m.haunts && dice_.once_in(2))
+    exit.cause = dice_.once_in(2) ? exit_cause::memory_limit : exit_cause::exit_code;
   // It is dead at once; the driver hears of it later.
   at(lost ? latency() + duration{static_cast<std::int64_t>(dice_.below(2'000'000'000))} : latency(),
      "executor " + std::to_string(e.value) + (lost ? " is declared lost" : " has left"), [=, this] {
        effects::list out;
-       scheduler_.on_executor_gone(e, members_.at(e)->self.info().epoch, "it died", lost, now_, out, exit);
+       scheduler_.on_executor_gone(e, members_.at(e)->self.info().epoch, "it died", lost, now_, out, exit,
+                                   ended || exit.cause != exit_cause::unknown);
        dispatch(out);
      });
 }
@@ -247,7 +260,7 @@ void simulator::tick() {
   if (!alive.empty() && strikes(25)) {
     const auto victim = alive[dice_.below(alive.size())];
     say("executor " + std::to_string(victim.value) + " dies");
-    lose(victim, true);
+    lose(victim, true, false);
   }
   drop_some();
   if (strikes(40)) admit(executor_builder{}.cores(1).host("by hand").make({}, 0));
@@ -279,6 +292,7 @@ void simulator::check_end(const job_end& end) {
     return;
   }
   ++report_.succeeded;
+  check_outputs(id);
   // A gang that turns out to be needed no longer keeps nothing of what its tasks have made.
   for (const auto& s : end.progress.stages)
     if (accepted_[s.stage] != s.done && !(s.done == 0 && gangs_.contains(s.stage)) && !spared_.contains(s.stage))

@@ -43,6 +43,9 @@ struct simulation_report {
   std::uint64_t consumed = 0;  ///< outputs that were read task by task, and dropped
   std::uint64_t kept_read = 0; ///< partitions that former jobs had left
   std::uint32_t given_up = 0;  ///< executors of which messages got lost
+  std::uint64_t published = 0; ///< outputs of tasks that came into their places
+  std::uint64_t rights = 0;    ///< of those by executors whose files the driver does not see
+  std::uint64_t late = 0;      ///< attempts of executors that had been declared lost and went on
 
   /// Adds the counts of another one.
   simulation_report& operator+=(const simulation_report& other);

@@ -106,6 +106,11 @@ job_builder random_job(dice& d, profile_matching matching) {
     job.stage("s" + std::to_string(s), tasks[s]).buckets(buckets[s]);
     job.with(static_cast<std::uint32_t>(d.once_in(2) ? 0 : d.between(0, profiles)));
     if (d.once_in(6)) job.indeterminate();
+    const bool reads_records = std::ranges::any_of(edges[s], [&](const stage_dependency& edge) {
+      return edge.kind == dependency_kind::shuffle ||
+             (edge.kind == dependency_kind::one_to_one && buckets[edge.stage] > 0);
+    });
+    if (buckets[s] == 0 && !reads_records && d.once_in(2)) job.outputs();
     // Stages of as many tasks keep the same. What is kept is read task by task.
     const auto reads_otherwise = [&](std::uint32_t child) {
       return std::ranges::any_of(edges[child], [&](const stage_dependency& edge) {

@@ -25,12 +25,18 @@ void scheduler_harness::carry_out(effects::list& out) {
       asked.insert(asked.end(), ask->shapes.begin(), ask->shapes.end());
     } else if (const auto* load = std::get_if<effects::report_load>(&effect)) {
       loads.push_back(load->report);
-    } else if (const auto* publish = std::get_if<effects::publish>(&effect)) {
-      history.push_back(publish->event);
+    } else if (const auto* fact = std::get_if<effects::publish>(&effect)) {
+      history.push_back(fact->event);
+    } else if (const auto* staged = std::get_if<effects::publish_staged>(&effect)) {
+      to_publish.push_back(staged->what);
+    } else if (const auto* late = std::get_if<effects::discard_staged>(&effect)) {
+      discarded.push_back(late->what);
     }
   }
   out.clear();
   check();
+  if (publishes_at_once)
+    while (!to_publish.empty()) publish(effects::staged_attempt{to_publish.front()});
   questions.insert(questions.end(), asked.begin(), asked.end());
   if (answer)
     for (const auto& shape : asked) answer_feasibility(shape.shape, answer(shape));
@@ -70,11 +76,27 @@ void scheduler_harness::lose_connection(executor_id e) {
   carry_out(out);
 }
 
-void scheduler_harness::lose(executor_id e, const std::string& cause, bool lost, const executor_exit& exit) {
+void scheduler_harness::publish(const effects::staged_attempt& what, publication_outcome outcome,
+                                const std::string& reason) {
+  std::erase(to_publish, what);
+  effects::list out;
+  scheduler.on_publications({{what.stage, what.partition, what.attempt, outcome, reason}}, now, out);
+  carry_out(out);
+}
+
+void scheduler_harness::report_publication(executor_id from, const publication_right& right,
+                                           publication_outcome outcome, const std::string& reason) {
+  auto report = executor(from).report({});
+  report.publications.push_back({right.stage, right.partition, right.attempt, outcome, reason});
+  deliver(report);
+}
+
+void scheduler_harness::lose(executor_id e, const std::string& cause, bool lost, const executor_exit& exit,
+                             bool ended) {
   const auto epoch = executor(e).info().epoch;
   executors_.erase(e);
   effects::list out;
-  scheduler.on_executor_gone(e, epoch, cause, lost, now, out, exit);
+  scheduler.on_executor_gone(e, epoch, cause, lost, now, out, exit, ended);
   carry_out(out);
 }
 

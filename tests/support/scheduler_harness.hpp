@@ -36,7 +36,7 @@ public:
   /// Its connection is closed; `lose` follows.
   void lose_connection(executor_id e);
   void lose(executor_id e, const std::string& cause = "killed by signal 9", bool lost = true,
-            const executor_exit& exit = {});
+            const executor_exit& exit = {}, bool ended = false);
   void cancel(job_id job);
   result<void> cancel_stage(job_id job, std::uint32_t index);
   result<std::vector<job_id>> cancel_group(const std::string& group);
@@ -50,6 +50,16 @@ public:
   void deliver(const executor_report& report);
   /// A heartbeat of every executor, `after` later.
   void beat(duration after = std::chrono::seconds{1});
+  /// Attempts that the scheduler wants to have published, and those whose staged files it wants removed.
+  std::vector<effects::staged_attempt> to_publish;
+  std::vector<effects::staged_attempt> discarded;
+  bool publishes_at_once = true; ///< `to_publish` is answered by itself
+  /// Answers one of `to_publish`.
+  void publish(const effects::staged_attempt& what, publication_outcome outcome = publication_outcome::published,
+               const std::string& reason = {});
+  /// The executor that has the right to publish the attempt says how it went.
+  void report_publication(executor_id from, const publication_right& right, publication_outcome outcome,
+                          const std::string& reason = {});
   bool orders_get_lost = false; ///< once true, books and ledgers are not compared any more
   std::vector<effects::give_up_executor> given_up;
 

@@ -25,6 +25,7 @@ void simulator::send(const effects::send_orders& what) {
     to.self.refuse_batches({});
     to.self.refuse_grants({});
     if (fault) throw std::logic_error(*fault);
+    for (const auto& right : what.orders.rights) use_right(what.executor, right);
     for (const auto stage : what.orders.removed_stages)
       std::erase_if(to.blocks, [&](const auto& block) { return std::get<0>(block) == stage; });
     for (const auto& read : what.orders.consumed) to.blocks.erase(std::tuple{read.stage, read.partition, read.attempt});
@@ -198,8 +199,11 @@ fake_end simulator::outcome_of(member& m, const fake_attempt& a) {
   auto end = m.self.success(a, std::to_string(a.partition));
   if (m.self.installed(a.stage)->buckets > 0)
     m.blocks.insert({a.stage, a.partition, a.attempt});
-  else if (dice_.once_in(20))
+  else if (dice_.once_in(20)) {
     end.result = stored_result(1000);
+    m.blocks.insert({a.stage, a.partition, a.attempt});
+  }
+  stage_output(m.self, a);
   return end;
 }
 

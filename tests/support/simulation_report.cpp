@@ -24,6 +24,9 @@ simulation_report& simulation_report::operator+=(const simulation_report& other)
   consumed += other.consumed;
   kept_read += other.kept_read;
   given_up += other.given_up;
+  published += other.published;
+  rights += other.rights;
+  late += other.late;
   return *this;
 }
 

@@ -48,6 +48,7 @@ private:
     std::set<lease_id> busy;   ///< leases whose front runs
     std::set<std::tuple<stage_id, partition_index, attempt_number>> blocks;
     bool alive = true;
+    bool haunts = false; ///< declared lost, and goes on for a while without being heard
     /// Its channel loses messages, or repeats them, never both: what is repeated would count as what got lost.
     bool loses = false;
     bool deaf = false; ///< orders got lost: it leaves alone what comes after the gap
@@ -88,6 +89,15 @@ private:
   }
   bool strikes(std::uint64_t n) { return happens(dice_.once_in(n) && !calm()); }
 
+  /// What becomes of output files: simulated_outputs.cpp.
+  using output_task = std::pair<stage_id, partition_index>;
+  void stage_output(const fake_executor& by, const fake_attempt& a);
+  void publish(const effects::staged_attempt& what);
+  void use_right(executor_id e, const publication_right& right);
+  void put_in_place(stage_id stage, partition_index partition, attempt_number attempt, bool by_right);
+  void check_outputs(job_id job);
+  bool driver_sees(executor_id e);
+
   void submit();
   void dispatch(effects::list& out);
   void dispatch(effects::allocation_list& out);
@@ -95,7 +105,8 @@ private:
   void admit(executor_info info);
   /// Its heartbeats go on; until somebody notices, nothing works.
   bool misses_messages(const member& m) const { return m.alive && (m.deaf || m.mute); }
-  void lose(executor_id e, bool lost);
+  /// @param ended its process is known to be dead
+  void lose(executor_id e, bool lost, bool ended);
   void stop(request_id r);
   void send(const effects::send_orders& what);
   void deliver(executor_id e, const executor_report& report, const std::string& what);
@@ -137,6 +148,14 @@ private:
   std::map<request_id, launched> launches_;
   std::map<stage_id, duration> pace_; ///< run time of a stage's tasks
   std::map<stage_id, std::int64_t> accepted_;
+  std::map<stage_id, job_id> job_of_; ///< of every stage that there was
+  std::set<std::tuple<stage_id, partition_index, attempt_number>> staged_;
+  std::set<std::tuple<stage_id, partition_index, attempt_number>> accepted_outputs_; ///< that may be published
+  /// Of which nobody knows yet how they were used.
+  std::map<output_task, std::pair<attempt_number, executor_id>> open_rights_;
+  std::map<output_task, attempt_number> in_place_;
+  std::map<std::string, bool> seen_hosts_; ///< hosts with the driver's file system
+  std::set<job_id> over_;
   std::set<stage_id> gangs_;
   std::set<stage_id> meeting_; ///< gangs whose tasks wait for each other
   std::set<stage_id> spared_;  ///< stages of which former jobs may have left what they make, and those above them

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/network_namespaces.hpp>
+#include <troupe/tests/system/late_attempt.hpp>
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/roles.hpp>
 #include <troupe/tests/system/stages.hpp>
@@ -31,7 +32,9 @@ struct cluster_of_hosts {
 
   /// @param job file of the job to run in place of that one
   /// @param own a directory that each host has for itself
-  explicit cluster_of_hosts(const std::string& job = {}, const std::string& own = {}) {
+  /// @param patience of the executors, with a driver that is out of reach
+  explicit cluster_of_hosts(const std::string& job = {}, const std::string& own = {},
+                            const std::string& patience = "2s") {
     const auto card = base.path() + "/card";
     std::vector<std::string> task{network.address(0), base.path() + "/run", card, meeting.directory(), "2"};
     if (!job.empty()) task.push_back(job);
@@ -47,8 +50,9 @@ struct cluster_of_hosts {
       auto arguments = words;
       arguments.push_back("host-" + std::to_string(i));
       arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
-      for (const auto* setting :
-           {"troupe.security.insecure=true", "troupe.executor.driver-timeout=2s", "troupe.transfer.same-host=never"})
+      for (const auto& setting :
+           {std::string{"troupe.security.insecure=true"}, "troupe.executor.driver-timeout=" + patience,
+            std::string{"troupe.transfer.same-host=never"}})
         arguments.emplace_back(setting);
       auto before = network.on(i);
       if (!own.empty())
@@ -121,6 +125,23 @@ stages:
   std::ifstream names{seen + "/names"};
   for (std::string name; std::getline(names, name);)
     EXPECT_THAT(name, AllOf(HasSubstr("/made-"), HasSubstr(".inputs/"))) << "a copy, under its own name";
+}
+
+TEST(hosts_of_a_network, one_that_is_cut_off_publishes_nothing_over_the_accepted_attempt) {
+  const late_attempt late{"host-2"};
+  cluster_of_hosts hosts{late.job(), {}, "30s"};
+  ASSERT_TRUE(late.await(0)) << hosts.all_output();
+  hosts.network.cut(2);
+  ASSERT_TRUE(late.await(1)) << "never declared lost: " << hosts.all_output();
+  late.go(1);
+  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_THAT(hosts.driver->output(), HasSubstr("the job has succeeded"));
+  late.go(0); // its command ends now; the executor has not missed its driver for long enough to end it
+  hosts.network.heal(2);
+  hosts.executors[1]->kill(SIGTERM);
+  EXPECT_TRUE(hosts.executors[1]->wait().has_value());
+  EXPECT_EQ(late.output(), "1");
+  EXPECT_THAT(late.in_place(), ::testing::ElementsAre("made"));
 }
 
 class killed_on_its_host : public ::testing::TestWithParam<const char*> {};

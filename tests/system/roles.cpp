@@ -74,7 +74,7 @@ std::unique_ptr<application> start_driver_of_hosts(const std::vector<std::string
 int play_driver_of_hosts(const std::vector<std::string>& arguments) {
   const auto app = start_driver_of_hosts(arguments);
   if (arguments.size() > 5) {
-    auto job = load_job(arguments[5], {1});
+    auto job = load_job(arguments[5], {2});
     if (!job) throw std::runtime_error(job.error().message);
     const auto end = app->jobs()->run(std::make_shared<const job_spec>(std::move(*job)));
     std::cout << (end.failure ? end.failure.message : "the job has succeeded") << std::endl;

@@ -21,9 +21,11 @@ struct command_arguments {
 };
 
 /// True for a relative path that stays below the directory it is used in: no empty part, `.` or `..`, no zero byte.
-/// `stdout` and `stderr` are false too: the command's own output is kept under these names.
+/// `stdout` and `stderr` are false too: the command's own output is kept under these names. So is a name that begins
+/// with `.troupe-`: outputs wait below such a directory until their attempt is accepted.
 inline bool is_output_name(std::string_view name) noexcept {
   if (name == "stdout" || name == "stderr" || name.find('\0') != std::string_view::npos) return false;
+  if (name.starts_with(".troupe-")) return false;
   while (true) {
     const auto slash = name.find('/');
     const auto part = name.substr(0, slash);
@@ -49,26 +51,47 @@ inline std::string encode_command_arguments(const command_arguments& arguments) 
   return out;
 }
 
+namespace detail {
+
+/// Takes a little-endian u32 off the front. @returns false, with nothing taken, where there are fewer than four bytes
+inline bool take_u32(std::string_view& bytes, std::uint32_t& number) noexcept {
+  if (bytes.size() < 4) return false;
+  number = 0;
+  for (std::size_t i = 4; i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  bytes.remove_prefix(4);
+  return true;
+}
+
+} // namespace detail
+
+/// True where an encoded argument names outputs. Allocates nothing and looks at no name; false where the lengths in it
+/// do not fit its bytes.
+inline bool has_outputs(std::string_view argument) noexcept {
+  std::uint32_t count = 0; // of inputs, then of outputs
+  for (int list = 0; list < 2; ++list) {
+    if (!detail::take_u32(argument, count)) return false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t length = 0;
+      if (!detail::take_u32(argument, length) || length > argument.size()) return false;
+      argument.remove_prefix(length);
+    }
+  }
+  return count > 0 && argument.empty();
+}
+
 /// Reads what `encode_command_arguments` wrote. ec::malformed: the bytes do not follow the format, an input is not an
 /// absolute path, or an output is not an `is_output_name`.
 inline result<command_arguments> decode_command_arguments(std::string_view bytes) {
   const auto malformed = make_error(ec::malformed, "the argument of a command's task does not follow its format");
-  const auto take = [&bytes](std::uint32_t& number) {
-    if (bytes.size() < 4) return false;
-    number = 0;
-    for (int i = 3; i >= 0; --i) number = number << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
-    bytes.remove_prefix(4);
-    return true;
-  };
   command_arguments out;
   for (auto* list : {&out.inputs, &out.outputs}) {
     std::uint32_t count = 0;
     // Each text has a length of four bytes, so a count that cannot be true is known before anything is allocated.
-    if (!take(count) || count > bytes.size() / 4) return malformed;
+    if (!detail::take_u32(bytes, count) || count > bytes.size() / 4) return malformed;
     list->reserve(count);
     for (std::uint32_t i = 0; i < count; ++i) {
       std::uint32_t length = 0;
-      if (!take(length) || length > bytes.size()) return malformed;
+      if (!detail::take_u32(bytes, length) || length > bytes.size()) return malformed;
       list->emplace_back(bytes.substr(0, length));
       bytes.remove_prefix(length);
     }

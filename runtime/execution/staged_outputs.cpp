@@ -1,0 +1,246 @@
+#include <troupe/runtime/execution/staged_outputs.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <troupe/runtime/scheduling/command_arguments.hpp>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Attempts to remove a directory that another process may still be putting files into.
+constexpr int removals = 3;
+
+std::string cannot(const std::string& name, const std::string& to, const std::string& why) {
+  return "cannot publish output '" + name + "' as " + to + ": " + why;
+}
+
+error leaves_directory(const std::string& name) {
+  return make_error(ec::invalid_argument, "output '" + name + "' does not stay below the output directory");
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// The directories that `name` leads through below `base`, outermost first.
+std::vector<std::string> directories_of(const std::string& base, const std::string& name) {
+  std::vector<std::string> all;
+  for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
+    all.push_back(base + "/" + name.substr(0, slash));
+  return all;
+}
+
+/// A copy that is as old as the file. @pre nothing is at `to`, nor is afterwards where it failed. @returns errno
+int copy_to_new(const std::string& from, const std::string& to) {
+  std::error_code why;
+  const auto changed = fs::last_write_time(from, why);
+  if (!why) fs::copy_file(from, to, why);
+  if (!why) fs::last_write_time(to, changed, why);
+  if (why) ::unlink(to.c_str());
+  return why.value();
+}
+
+/// Renames, or copies where that is another file system. @pre nothing is at `to`. @returns errno
+int move_to_new(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return 0;
+  if (errno != EXDEV) return errno;
+  if (const int why = copy_to_new(from, to)) return why;
+  ::unlink(from.c_str()); // it may be large, and the run directory's file system small
+  return 0;
+}
+
+/// Renames over what is there. Where that is another file system, by way of a copy beside it. @returns errno
+int move_over(const std::string& from, const std::string& to, const std::string& beside) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return 0;
+  if (errno != EXDEV) return errno;
+  ::unlink(beside.c_str()); // of a process that was killed in the middle of this
+  if (const int why = copy_to_new(from, beside)) return why;
+  if (::rename(beside.c_str(), to.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(beside.c_str());
+    return why;
+  }
+  ::unlink(from.c_str());
+  return 0;
+}
+
+published not_seen(std::string why) { return {publication_outcome::not_seen, std::move(why)}; }
+published unpublished(std::string why) { return {publication_outcome::failed, std::move(why)}; }
+
+/// The end of a publication that failed before it moved a file. Another process may be allowed what this one is not.
+published untouched(int why, std::string text) {
+  const bool may_not = why == EACCES || why == EPERM || why == EROFS;
+  return may_not ? not_seen(std::move(text)) : unpublished(std::move(text));
+}
+
+/// The fault of what waits under this name. It has to be a regular file, with no link on the way to it.
+std::optional<published> fault_of_staged(const staging_place& place, const std::string& name) {
+  const auto own = place.directory();
+  const auto to = place.to + "/" + name;
+  struct stat status {};
+  for (const auto& directory : directories_of(own, name)) {
+    if (::lstat(directory.c_str(), &status) != 0) return untouched(errno, cannot(name, to, std::strerror(errno)));
+    if (!S_ISDIR(status.st_mode)) return unpublished(cannot(name, to, directory + " is no directory"));
+  }
+  const auto file = own + "/" + name;
+  if (::lstat(file.c_str(), &status) != 0)
+    return untouched(errno, cannot(name, to, file + ": " + std::strerror(errno)));
+  if (!S_ISREG(status.st_mode)) return unpublished(cannot(name, to, file + " is no regular file"));
+  return {};
+}
+
+/// The fault of the target under this name. The directories that lead to it are made.
+std::optional<published> fault_of_target(const staging_place& place, const std::string& name) {
+  const auto to = place.to + "/" + name;
+  struct stat status {};
+  if (::lstat(to.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return unpublished(cannot(name, to, "a directory is in its place"));
+  } else if (errno == ENOENT && name.find('/') != name.npos) {
+    std::error_code why;
+    fs::create_directories(fs::path{to}.parent_path(), why);
+    if (why) return untouched(why.value(), cannot(name, to, why.message()));
+  }
+  return {};
+}
+
+published publish_all(const staging_place& place, const std::vector<std::string>& names) {
+  const auto own = place.directory();
+  struct stat status {};
+  if (::lstat(own.c_str(), &status) != 0) {
+    const int why = errno;
+    auto text = "cannot publish what waits in " + own + ": " + std::strerror(why);
+    return why == ENOENT || why == ENOTDIR ? not_seen(std::move(text)) : untouched(why, std::move(text));
+  }
+  if (!S_ISDIR(status.st_mode)) return unpublished("cannot publish what waits in " + own + ": it is no directory");
+  for (const auto& name : names) {
+    if (!is_output_name(name)) return unpublished(leaves_directory(name).message);
+    if (auto fault = fault_of_staged(place, name)) return *std::move(fault);
+  }
+  for (const auto& name : names)
+    if (auto fault = fault_of_target(place, name)) return *std::move(fault);
+  const auto temporary = "/" + fs::path{place.root}.filename().string() + "-" + place.name;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto to = place.to + "/" + names[i];
+    const int why = move_over(own + "/" + names[i], to, fs::path{to}.parent_path().string() + temporary);
+    if (why == 0) continue;
+    auto text = cannot(names[i], to, std::strerror(why));
+    if (i == 0) return untouched(why, std::move(text));
+    text += "; of this attempt's outputs these are in place:";
+    for (std::size_t k = 0; k < i; ++k) text += (k == 0 ? " " : ", ") + names[k];
+    return unpublished(std::move(text));
+  }
+  return {};
+}
+
+/// Removes it with all that is in it.
+void remove_directory(const std::string& path) {
+  std::error_code failed;
+  for (int i = 0; i < removals; ++i) {
+    fs::remove_all(path, failed);
+    if (!failed) return;
+  }
+}
+
+} // namespace
+
+std::string staging_root(std::string_view session, stage_id stage, const std::string& output_directory) {
+  return output_directory + "/.troupe-" + std::string{session} + "-" + std::to_string(stage.value);
+}
+
+staging_place place_of(std::string_view session, stage_id stage, partition_index partition, attempt_number attempt,
+                       executor_id executor, const std::string& output_directory) {
+  return {staging_root(session, stage, output_directory),
+          std::to_string(partition) + "." + std::to_string(attempt) + "-" + std::to_string(executor.value),
+          output_directory};
+}
+
+result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
+                                    const std::vector<std::string>& names) {
+  std::uint64_t bytes = 0;
+  for (const auto& name : names) {
+    if (!is_output_name(name)) return leaves_directory(name);
+    const auto made = from + "/" + name;
+    struct stat found {};
+    // Not followed: a link could lead anywhere, and its target may go with the attempt.
+    if (::lstat(made.c_str(), &found) != 0)
+      return make_error(ec::not_found, "the command ended well, but its output '" + name +
+                                           "' is missing; it is expected at {output} or under this name in the "
+                                           "directory that the command starts in");
+    if (!S_ISREG(found.st_mode))
+      return make_error(ec::invalid_argument, "the command's output '" + name + "' is no regular file");
+    bytes += static_cast<std::uint64_t>(found.st_size);
+    const auto to = place.to + "/" + name;
+    if (is_directory(to)) return make_error(ec::io, cannot(name, to, "a directory is in its place"));
+  }
+  const auto own = place.directory();
+  const auto fault = [&](const std::string& what, int why) {
+    if (!is_directory(place.root))
+      return make_error(ec::cancelled, "its job is over: " + place.root + ", where its outputs would wait, is gone");
+    return make_error(ec::io, what + ": " + std::strerror(why));
+  };
+  if (::mkdir(own.c_str(), 0777) != 0) return fault("cannot make " + own + " for its outputs", errno);
+  for (const auto& name : names) {
+    const auto to = own + "/" + name;
+    int why = 0;
+    for (const auto& directory : directories_of(own, name))
+      if (why == 0 && ::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) why = errno;
+    if (why == 0) why = move_to_new(from + "/" + name, to);
+    if (why == 0) continue;
+    discard_staged(place);
+    return fault("cannot bring output '" + name + "' to " + to, why);
+  }
+  return bytes;
+}
+
+published publish_staged(const staging_place& place, const std::vector<std::string>& names) {
+  auto end = publish_all(place, names);
+  if (end.outcome != publication_outcome::not_seen) discard_staged(place);
+  return end;
+}
+
+void discard_staged(const staging_place& place) noexcept {
+  try {
+    const auto own = place.directory();
+    if (::rmdir(own.c_str()) != 0 && errno == ENOTEMPTY) remove_directory(own);
+  } catch (const std::exception&) { // no memory: it goes with the root
+  }
+}
+
+void remove_own_staging(const std::string& root, executor_id executor) noexcept {
+  try {
+    if (!is_directory(root)) return;
+    const auto mine = "-" + std::to_string(executor.value);
+    std::vector<std::string> own; // first, since what goes while it is read may hide others
+    std::error_code ignored;
+    for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
+      if (entry->path().filename().string().ends_with(mine)) own.push_back(entry->path().string());
+    for (const auto& path : own) remove_directory(path);
+    ::rmdir(root.c_str());
+  } catch (const std::exception&) { // no memory: it is left to who ends the job
+  }
+}
+
+void remove_staging(const std::string& root) noexcept {
+  try {
+    const auto over = root + "-over";
+    for (int i = 0; i < removals; ++i) {
+      if (::rename(root.c_str(), over.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
+      remove_directory(over); // of a process that was killed in the middle of this
+    }
+    remove_directory(over);
+  } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,70 @@
+#pragma once
+
+/// The outputs of a command between its end and their place: they wait in a directory of their attempt until the
+/// attempt is accepted, and are then moved to where the job wants them. Both are on the job's own file system:
+///
+///     TO/.troupe-SESSION-STAGE                        the root: one for a stage, made by who begins its first attempt
+///     TO/.troupe-SESSION-STAGE/PARTITION.ATTEMPT-EXECUTOR    one for an attempt that ended well, with its outputs
+///
+/// Only `staging_roots` makes a root. The root goes with the job, so that a late attempt finds no place to wait in.
+/// Functions of files alone; any thread, any process that sees them. Symbolic links are never followed below a root.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/publication.hpp>
+
+namespace troupe {
+
+/// Where the outputs of one attempt wait.
+struct staging_place {
+  std::string root;
+  std::string name; ///< of the attempt's directory in the root
+  std::string to;   ///< where its outputs are to lie in the end: the output directory of its stage
+
+  std::string directory() const { return root + "/" + name; }
+  bool operator==(const staging_place&) const = default;
+};
+
+/// The root of a stage. @pre `session` may be part of a file's name
+std::string staging_root(std::string_view session, stage_id stage, const std::string& output_directory);
+
+/// The place of an attempt; every process derives the same. @pre `session` may be part of a file's name
+staging_place place_of(std::string_view session, stage_id stage, partition_index partition, attempt_number attempt,
+                       executor_id executor, const std::string& output_directory);
+
+/// Moves `names` (see is_output_name) from the attempt's own directory to its place, all or none; copies where that is
+/// another file system. Makes the directory of the place, never its root: where the root is gone, the job is over,
+/// which is error cancelled. Error not_found names an output that the command did not make; only regular files count.
+/// @returns their bytes
+result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
+                                    const std::vector<std::string>& names);
+
+/// What came of `publish_staged`.
+struct published {
+  publication_outcome outcome = publication_outcome::published;
+  std::string reason; ///< "" where published
+
+  bool operator==(const published&) const = default;
+};
+
+/// Moves what waits in the place over what earlier attempts have published; missing directories are made. What can be
+/// known beforehand is looked at before the first file is moved. `not_seen`: there is no such place for this process,
+/// or it may not move the first file; everything is as it was. `failed`: the files that were moved already stay, since
+/// what lay there before them is gone, and the reason names them; the rest is discarded.
+published publish_staged(const staging_place& place, const std::vector<std::string>& names);
+
+/// Removes what waits in the place, if anything does.
+void discard_staged(const staging_place& place) noexcept;
+
+/// Removes what waits of one executor's attempts, then the root if nothing else waits there. @pre the stage is over
+void remove_own_staging(const std::string& root, executor_id executor) noexcept;
+
+/// Removes a root and all that waits there. From its first moment nothing more can be staged. @pre the stage is over
+void remove_staging(const std::string& root) noexcept;
+
+} // namespace troupe

@@ -1,0 +1,296 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include <troupe/runtime/execution/output_publisher.hpp>
+
+#include "process_fixture.hpp"
+
+namespace troupe::testing_execution {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+namespace fs = std::filesystem;
+
+class output_publisher_test : public ::testing::Test {
+protected:
+  void TearDown() override { publisher.reset(); }
+
+  output_publisher::options base_options(std::uint32_t threads = 1) {
+    output_publisher::options o;
+    o.session = "s";
+    o.threads = threads;
+    o.publishes = [this](const staging_place& place, const std::vector<std::string>&) {
+      note("begins " + place.name);
+      const bool may = !place.name.starts_with("99.") || door.wait();
+      EXPECT_TRUE(may) << "nobody has opened the door";
+      note("ends " + place.name + (fs::exists(place.root) ? "" : " without root"));
+      return published{};
+    };
+    o.on_ends = [this](publications told) {
+      for (const auto& end : told.ends) note("told " + std::to_string(end.partition) + end.reason);
+      ++tellings;
+    };
+    o.on_closed = [this](job_id job, bool clean) {
+      note("closed " + std::to_string(job.value) + (clean ? "" : " in spite of some"));
+    };
+    o.on_ended = [this](bool clean) { note(clean ? "ended" : "ended in spite of some"); };
+    return o;
+  }
+  output_publisher& start(output_publisher::options o) {
+    publisher = std::make_unique<output_publisher>(std::move(o));
+    return *publisher;
+  }
+  /// Partition 99 waits at the door.
+  publication_task task(std::uint64_t stage, partition_index partition) const {
+    return {{stage}, partition, 0, {7}, out, {"a"}};
+  }
+  std::string root(std::uint64_t stage) const { return staging_root("s", {stage}, out); }
+
+  void note(const std::string& what) {
+    const std::lock_guard lock{mutex_};
+    notes_.push_back(what);
+    changed_.notify_all();
+  }
+  bool noted(const std::string& what) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, deadline, [&] { return position(what) < notes_.size(); });
+  }
+  /// What was noted so far, "begins" apart.
+  std::vector<std::string> notes() const {
+    const std::lock_guard lock{mutex_};
+    auto all = notes_;
+    std::erase_if(all, [](const std::string& note) { return note.starts_with("begins"); });
+    return all;
+  }
+
+  scratch_directory scratch;
+  std::string out = scratch.file("out");
+  gate door;
+  std::atomic<int> tellings = 0;
+  std::unique_ptr<output_publisher> publisher;
+
+private:
+  std::size_t position(const std::string& what) const {
+    return static_cast<std::size_t>(std::find(notes_.begin(), notes_.end(), what) - notes_.begin());
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(output_publisher_test, moves_files_and_discards_others) {
+  auto o = base_options(2);
+  o.publishes = publish_staged;
+  auto& p = start(std::move(o));
+  for (const partition_index partition : {0u, 1u}) {
+    const auto place = place_of("s", {1}, partition, 0, {7}, out);
+    fs::create_directories(place.directory());
+    std::ofstream{place.directory() + "/a"} << "of " << partition;
+  }
+  p.publish(task(1, 0));
+  p.discard(task(1, 1));
+  EXPECT_TRUE(noted("told 0"));
+  EXPECT_EQ(content_of(out + "/a"), "of 0");
+  EXPECT_TRUE(eventually([&] { return fs::is_empty(root(1)); }));
+}
+
+TEST_F(output_publisher_test, starts_no_thread_before_it_has_something_to_do) {
+  const auto threads = [] {
+    return std::distance(fs::directory_iterator{"/proc/self/task"}, fs::directory_iterator{});
+  };
+  const auto before = threads();
+  auto& p = start(base_options(4));
+  EXPECT_EQ(threads(), before);
+  p.publish(task(1, 0));
+  EXPECT_TRUE(noted("told 0"));
+  EXPECT_EQ(threads(), before + 1);
+}
+
+TEST_F(output_publisher_test, tells_many_at_once) {
+  auto& p = start(base_options());
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  for (partition_index i = 100; i < 300; ++i) p.publish(task(1, i));
+  door.open();
+  ASSERT_TRUE(noted("told 299"));
+  EXPECT_EQ(notes().size(), 2 * 201u);
+  EXPECT_LT(tellings, 30);
+}
+
+TEST_F(output_publisher_test, an_exception_is_a_failure) {
+  auto o = base_options();
+  o.publishes = [](const staging_place&, const std::vector<std::string>&) -> published {
+    throw std::runtime_error("no memory");
+  };
+  std::vector<publication> ends;
+  o.on_ends = [&](publications told) {
+    ends = told.ends;
+    note("told");
+  };
+  start(std::move(o)).publish(task(1, 4));
+  ASSERT_TRUE(noted("told"));
+  EXPECT_THAT(ends,
+              ElementsAre(publication{{1}, 4, 0, publication_outcome::failed, "cannot publish outputs: no memory"}));
+}
+
+TEST_F(output_publisher_test, a_closed_job_publishes_nothing_more) {
+  auto& p = start(base_options());
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.publish(task(1, 0));
+  p.close({5}, {{{1}, out}, {{2}, out}});
+  p.publish(task(1, 1));
+  p.publish(task(2, 2));
+  p.publish(task(3, 3)); // of another job
+  door.open();
+  EXPECT_TRUE(noted("told 3"));
+  EXPECT_TRUE(noted("closed 5"));
+  EXPECT_THAT(notes(),
+              UnorderedElementsAre("ends 99.0-7 without root", "closed 5", "ends 3.0-7 without root", "told 3"));
+}
+
+TEST_F(output_publisher_test, close_waits_for_what_is_in_hand) {
+  for (const auto stage : {1u, 2u, 3u}) fs::create_directories(root(stage) + "/0.0-7");
+  auto& p = start(base_options(2));
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.close({5}, {{{2}, out}, {{1}, out}});
+  p.publish(task(3, 3));
+  ASSERT_TRUE(noted("told 3")) << "by the other thread, after all that it had to do";
+  EXPECT_THAT(notes(), ElementsAre("ends 3.0-7", "told 3"));
+  EXPECT_TRUE(fs::exists(root(2)));
+  door.open();
+  EXPECT_TRUE(noted("closed 5"));
+  EXPECT_THAT(notes(), ElementsAre("ends 3.0-7", "told 3", "ends 99.0-7", "closed 5"));
+  EXPECT_FALSE(fs::exists(root(1)));
+  EXPECT_FALSE(fs::exists(root(2)));
+  EXPECT_TRUE(fs::exists(root(3)));
+}
+
+TEST_F(output_publisher_test, a_job_without_anything_in_hand_is_closed_at_once) {
+  fs::create_directories(root(1) + "/0.0-7");
+  auto& p = start(base_options());
+  p.close({5}, {{{1}, out}});
+  EXPECT_TRUE(noted("closed 5"));
+  EXPECT_TRUE(fs::is_empty(out));
+  p.close({6}, {});
+  EXPECT_TRUE(noted("closed 6"));
+}
+
+TEST_F(output_publisher_test, close_says_so_where_what_is_in_hand_does_not_end_in_time) {
+  fs::create_directories(root(1));
+  auto o = base_options();
+  o.patience = {};
+  auto& p = start(std::move(o));
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.close({5}, {{{1}, out}});
+  EXPECT_TRUE(noted("closed 5 in spite of some"));
+  EXPECT_TRUE(fs::exists(root(1)));
+  door.open();
+  EXPECT_TRUE(eventually([&] { return fs::is_empty(out); })) << "its root is removed later";
+  p.publish(task(2, 2));
+  EXPECT_TRUE(noted("told 2"));
+  publisher.reset();
+  EXPECT_THAT(notes(), ElementsAre("closed 5 in spite of some", "ends 99.0-7", "ends 2.0-7 without root", "told 2"));
+}
+
+TEST_F(output_publisher_test, publications_wait_until_they_may_begin) {
+  std::atomic<bool> may = false;
+  auto o = base_options();
+  o.may_begin = [&] {
+    note("asked");
+    return may.load();
+  };
+  auto& p = start(std::move(o));
+  p.publish(task(1, 0));
+  ASSERT_TRUE(noted("asked"));
+  fs::create_directories(root(2) + "/1.0-7");
+  p.close({5}, {{{2}, out}});
+  EXPECT_TRUE(noted("closed 5")) << "removing does not wait";
+  EXPECT_THAT(notes(), Each(AnyOf("asked", "closed 5")));
+  may = true;
+  p.wake();
+  EXPECT_TRUE(noted("told 0"));
+}
+
+TEST_F(output_publisher_test, an_end_drops_what_has_not_begun_and_tells_the_rest_first) {
+  auto& p = start(base_options());
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.publish(task(1, 0));
+  p.end();
+  p.publish(task(1, 1));
+  door.open();
+  EXPECT_TRUE(noted("ended"));
+  EXPECT_THAT(notes(), ElementsAre("ends 99.0-7 without root", "told 99", "ended"));
+}
+
+TEST_F(output_publisher_test, an_end_waits_for_what_is_in_hand) {
+  fs::create_directories(root(2) + "/0.0-7");
+  auto& p = start(base_options(2));
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.end();
+  p.forget({2}, root(2), {7});
+  EXPECT_TRUE(eventually([&] { return !fs::exists(root(2)); })) << "by the other thread, after all that came before";
+  EXPECT_THAT(notes(), IsEmpty());
+  door.open();
+  EXPECT_TRUE(noted("ended"));
+}
+
+TEST_F(output_publisher_test, what_an_executor_forgets_is_removed_and_not_published) {
+  fs::create_directories(root(1) + "/99.0-7");
+  fs::create_directories(root(1) + "/0.0-8");
+  auto& p = start(base_options());
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.publish(task(1, 0));
+  p.forget({1}, root(1), {7});
+  p.publish(task(2, 2));
+  door.open();
+  ASSERT_TRUE(noted("told 2"));
+  EXPECT_THAT(notes(), ElementsAre("ends 99.0-7", "ends 2.0-7 without root", "told 2"));
+  EXPECT_FALSE(fs::exists(root(1) + "/99.0-7"));
+  EXPECT_TRUE(fs::exists(root(1) + "/0.0-8"));
+}
+
+TEST_F(output_publisher_test, removes_what_is_to_be_removed_before_it_goes) {
+  for (const auto stage : {1u, 2u}) fs::create_directories(root(stage) + "/99.0-7");
+  auto& p = start(base_options());
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.forget({2}, root(2), {7});
+  p.forget({1}, root(1), {7});
+  std::thread opens{[this] { door.open(); }};
+  publisher.reset();
+  opens.join();
+  EXPECT_TRUE(fs::is_empty(out));
+  EXPECT_THAT(notes(), ElementsAre("ends 99.0-7"));
+}
+
+TEST_F(output_publisher_test, goes_when_what_is_in_hand_has_ended_and_drops_the_rest) {
+  auto o = base_options();
+  std::atomic<int> asked = 0;
+  o.may_begin = [&] { return asked++ == 0; };
+  start(std::move(o)).publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  publisher->publish(task(1, 0));
+  std::thread opens{[this] { door.open(); }};
+  publisher.reset();
+  opens.join();
+  EXPECT_THAT(notes(), Contains("ends 99.0-7 without root"));
+  EXPECT_THAT(notes(), Not(Contains("ends 0.0-7 without root")));
+}
+
+} // namespace
+} // namespace troupe::testing_execution

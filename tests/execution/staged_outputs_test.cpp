@@ -1,0 +1,319 @@
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <troupe/runtime/execution/staged_outputs.hpp>
+
+#include "process_fixture.hpp"
+
+namespace troupe::testing_execution {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+/// A directory on another file system than the temporary ones; none where this machine has no other.
+class elsewhere {
+public:
+  explicit elsewhere(const std::string& here) {
+    struct stat a {
+    }, b{};
+    std::string name = "/dev/shm/troupe-test-XXXXXX";
+    if (::stat(here.c_str(), &a) == 0 && ::stat("/dev/shm", &b) == 0 && a.st_dev != b.st_dev && ::mkdtemp(name.data()))
+      path = name;
+  }
+  ~elsewhere() {
+    if (!path.empty()) fs::remove_all(path);
+  }
+  elsewhere(const elsewhere&) = delete;
+  elsewhere& operator=(const elsewhere&) = delete;
+
+  std::string path;
+};
+
+/// This thread may do with files what anybody may, also where root runs the tests.
+class as_anybody {
+public:
+  as_anybody() : before_(::setfsuid(::geteuid() == 0 ? 65534 : ::geteuid())) {}
+  ~as_anybody() { ::setfsuid(static_cast<uid_t>(before_)); }
+  as_anybody(const as_anybody&) = delete;
+  as_anybody& operator=(const as_anybody&) = delete;
+
+private:
+  int before_;
+};
+
+class staging : public ::testing::Test {
+protected:
+  staging() {
+    fs::create_directory(from);
+    make("a", "alpha");
+    make("b", "beta");
+    fs::create_directories(place().root);
+  }
+  void make(const std::string& name, const std::string& text) {
+    fs::create_directories(fs::path{from + "/" + name}.parent_path());
+    std::ofstream{from + "/" + name} << text;
+  }
+  staging_place place(attempt_number attempt = 0, executor_id executor = {7}, partition_index partition = 3) const {
+    return place_of("session", {12}, partition, attempt, executor, to);
+  }
+  /// What `publish_staged` says of an attempt that was staged.
+  published publish(const std::vector<std::string>& names, attempt_number attempt = 0) {
+    const auto staged = stage_outputs(from, place(attempt), names);
+    if (!staged) return {publication_outcome::failed, staged.error().message};
+    return publish_staged(place(attempt), names);
+  }
+  std::string at(const std::string& name) const { return content_of(to + "/" + name); }
+  /// All that lies below the output directory, but the root.
+  std::vector<std::string> all() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator{to})
+      if (entry.path() != place().root) names.push_back(fs::relative(entry.path(), to));
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  scratch_directory scratch;
+  std::string from = scratch.file("attempt");
+  std::string to = scratch.file("out");
+};
+
+TEST_F(staging, outputs_wait_until_they_are_published) {
+  make("sub/c", "gamma");
+  const std::vector<std::string> names{"a", "b", "sub/c"};
+  const auto bytes = stage_outputs(from, place(), names);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(*bytes, 14u);
+  EXPECT_EQ(place().directory(), to + "/.troupe-session-12/3.0-7");
+  EXPECT_EQ(content_of(place().directory() + "/sub/c"), "gamma");
+  EXPECT_FALSE(fs::exists(from + "/a"));
+  EXPECT_FALSE(fs::exists(to + "/a"));
+  EXPECT_EQ(publish_staged(place(), names), published{});
+  EXPECT_EQ(at("a") + at("b") + at("sub/c"), "alphabetagamma");
+  EXPECT_THAT(all(), ElementsAre("a", "b", "sub", "sub/c"));
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+TEST_F(staging, replaces_what_an_earlier_attempt_has_published) {
+  EXPECT_EQ(publish({"a"}, 0), published{});
+  make("a", "newer");
+  EXPECT_EQ(publish({"a"}, 1), published{});
+  EXPECT_EQ(at("a"), "newer");
+  EXPECT_THAT(all(), ElementsAre("a"));
+}
+
+TEST_F(staging, a_missing_output_is_named_and_nothing_is_staged) {
+  const auto failed = stage_outputs(from, place(), {"a", "absent"});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ec::not_found);
+  EXPECT_THAT(failed.error().message, HasSubstr("'absent'"));
+  EXPECT_THAT(all(), IsEmpty());
+  EXPECT_TRUE(fs::exists(from + "/a"));
+}
+
+TEST_F(staging, only_regular_files_count) {
+  fs::create_symlink("/etc/passwd", from + "/link");
+  fs::create_directory(from + "/directory");
+  EXPECT_FALSE(stage_outputs(from, place(), {"link"}));
+  EXPECT_FALSE(stage_outputs(from, place(), {"directory"}));
+}
+
+TEST_F(staging, nothing_leaves_the_output_directory) {
+  for (const auto* name : {"/etc/x", "../x", "sub/../../x", "", "a/", "./a", "stdout", "stderr", ".troupe-x"}) {
+    const auto failed = stage_outputs(from, place(), {name});
+    ASSERT_FALSE(failed) << name;
+    EXPECT_EQ(failed.error().code, ec::invalid_argument) << name;
+  }
+  fs::create_directory(place().directory());
+  std::ofstream{place().root + "/x"} << "of another attempt";
+  EXPECT_EQ(publish_staged(place(), {"../x"}).outcome, publication_outcome::failed);
+  EXPECT_TRUE(fs::exists(place().root + "/x"));
+}
+
+TEST_F(staging, all_or_none_where_a_directory_is_in_the_way) {
+  fs::create_directories(to + "/b");
+  EXPECT_THAT(publish({"a", "b"}).reason, HasSubstr("output 'b' as " + to + "/b: a directory is in its place"));
+  EXPECT_THAT(all(), ElementsAre("b"));
+  EXPECT_TRUE(fs::exists(from + "/a")) << "it was not even staged";
+  fs::remove(to + "/b");
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  fs::create_directories(to + "/b");
+  const auto end = publish_staged(place(), {"a", "b"});
+  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_THAT(end.reason, HasSubstr("a directory is in its place"));
+  EXPECT_THAT(all(), ElementsAre("b")) << "neither the first output nor what was staged";
+}
+
+TEST_F(staging, all_or_none_where_one_cannot_be_staged) {
+  const auto failed = stage_outputs(from, place(), {"a", "b", "a"});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ec::io);
+  EXPECT_THAT(all(), IsEmpty());
+}
+
+TEST_F(staging, what_has_replaced_something_stays_and_is_named_where_a_later_one_fails) {
+  fs::create_symlink("/proc/self", to + "/sub"); // nobody can make a file there
+  std::ofstream{to + "/a"} << "earlier";
+  make("sub/c", "gamma");
+  const auto end = publish({"a", "b", "sub/c"}, 0);
+  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_THAT(end.reason, AllOf(HasSubstr("output 'sub/c' as"), EndsWith("these are in place: a, b")));
+  EXPECT_EQ(at("a") + at("b"), "alphabeta") << "what lay there before them cannot be brought back";
+  EXPECT_TRUE(fs::is_empty(place().root));
+
+  make("a", "newer");
+  make("sub/c", "gamma");
+  const auto first = publish({"sub/c", "a"}, 1);
+  EXPECT_EQ(first.outcome, publication_outcome::failed);
+  EXPECT_THAT(first.reason, Not(HasSubstr("in place")));
+  EXPECT_EQ(at("a"), "alpha");
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+TEST_F(staging, a_removed_root_is_not_made_again) {
+  make("sub/c", "gamma");
+  remove_staging(place().root);
+  for (const auto* name : {"a", "sub/c"}) {
+    const auto late = stage_outputs(from, place(), {name});
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, ec::cancelled);
+    EXPECT_THAT(late.error().message, AllOf(HasSubstr("its job is over"), HasSubstr(place().root)));
+    EXPECT_TRUE(fs::exists(from + "/" + name));
+  }
+  EXPECT_THAT(all(), IsEmpty());
+  EXPECT_FALSE(fs::exists(place().root));
+}
+
+TEST_F(staging, sees_nothing_where_there_is_nothing) {
+  EXPECT_EQ(publish_staged(place(), {"a"}).outcome, publication_outcome::not_seen);
+  remove_staging(place().root);
+  EXPECT_EQ(publish_staged(place(), {"a"}).outcome, publication_outcome::not_seen);
+  std::ofstream{place().root} << "a file";
+  EXPECT_EQ(publish_staged(place(), {"a"}).outcome, publication_outcome::not_seen);
+  fs::remove_all(to);
+  EXPECT_EQ(publish_staged(place(), {"a"}).outcome, publication_outcome::not_seen);
+  EXPECT_FALSE(fs::exists(to));
+}
+
+TEST_F(staging, a_file_that_is_gone_from_its_place_is_a_failure) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  fs::remove(place().directory() + "/b");
+  const auto end = publish_staged(place(), {"a", "b"});
+  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_THAT(end.reason, HasSubstr(place().directory() + "/b"));
+  EXPECT_THAT(all(), IsEmpty());
+}
+
+TEST_F(staging, what_may_not_be_moved_counts_as_not_seen_and_stays) {
+  fs::permissions(scratch.path(), static_cast<fs::perms>(0755));
+  ASSERT_TRUE(stage_outputs(from, place(), {"a"}));
+  const auto refused = [&](const char* why) {
+    const as_anybody here;
+    const auto end = publish_staged(place(), {"a"});
+    EXPECT_EQ(end.outcome, publication_outcome::not_seen) << why;
+    EXPECT_THAT(end.reason, HasSubstr("Permission denied")) << why;
+  };
+  fs::permissions(to, static_cast<fs::perms>(0555));
+  refused("it may not write to the output directory");
+  fs::permissions(to, static_cast<fs::perms>(0755));
+  fs::permissions(place().directory(), static_cast<fs::perms>(0600));
+  refused("it may not look at the files");
+  fs::permissions(place().directory(), static_cast<fs::perms>(0755));
+  fs::permissions(place().root, static_cast<fs::perms>(0600));
+  refused("it may not look at the attempt's directory");
+  fs::permissions(place().root, static_cast<fs::perms>(0755));
+  EXPECT_EQ(content_of(place().directory() + "/a"), "alpha");
+  EXPECT_EQ(publish_staged(place(), {"a"}), published{}) << "who may, still can";
+}
+
+TEST_F(staging, a_link_in_its_place_is_refused) {
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    const auto end = publish_staged(place(), {name});
+    EXPECT_EQ(end.outcome, publication_outcome::failed) << name;
+    EXPECT_THAT(end.reason, HasSubstr(text));
+    EXPECT_FALSE(fs::exists(to + "/" + name));
+  };
+  fs::create_directory(place().directory());
+  fs::create_symlink(from + "/a", place().directory() + "/a");
+  refused("a", "no regular file");
+  fs::create_directory(place().directory());
+  fs::create_symlink(from, place().directory() + "/sub");
+  refused("sub/a", "no directory");
+  fs::create_directory_symlink(from, place().directory());
+  refused("a", "no directory");
+  EXPECT_EQ(content_of(from + "/a"), "alpha");
+}
+
+TEST_F(staging, copies_from_another_file_system) {
+  const elsewhere other{from};
+  if (other.path.empty()) GTEST_SKIP() << "/dev/shm is no other file system here";
+  std::ofstream{other.path + "/big"} << "from afar";
+  fs::permissions(other.path + "/big", static_cast<fs::perms>(0750));
+  const auto changed = fs::last_write_time(other.path + "/big");
+  const auto bytes = stage_outputs(other.path, place(), {"big"});
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  EXPECT_EQ(*bytes, 9u);
+  EXPECT_FALSE(fs::exists(other.path + "/big"));
+  EXPECT_EQ(publish_staged(place(), {"big"}), published{});
+  EXPECT_EQ(at("big"), "from afar");
+  EXPECT_EQ(fs::last_write_time(to + "/big"), changed);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(to + "/big").permissions()), 0750u);
+}
+
+TEST_F(staging, copies_to_another_file_system_below_the_output_directory) {
+  const elsewhere other{from};
+  if (other.path.empty()) GTEST_SKIP() << "/dev/shm is no other file system here";
+  fs::create_directory_symlink(other.path, to + "/sub");
+  std::ofstream{other.path + "/c"} << "earlier";
+  make("sub/c", "gamma");
+  const auto changed = fs::last_write_time(from + "/sub/c");
+  EXPECT_EQ(publish({"sub/c"}), published{});
+  EXPECT_EQ(at("sub/c"), "gamma");
+  EXPECT_EQ(fs::last_write_time(to + "/sub/c"), changed);
+  EXPECT_EQ(std::distance(fs::directory_iterator{other.path}, fs::directory_iterator{}), 1) << "nothing beside it";
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+TEST_F(staging, what_is_discarded_is_gone_and_may_be_gone_already) {
+  make("sub/c", "gamma");
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "sub/c"}));
+  ASSERT_TRUE(stage_outputs(from, place(1), {"b"}));
+  discard_staged(place());
+  discard_staged(place());
+  EXPECT_EQ(publish_staged(place(), {"a"}).outcome, publication_outcome::not_seen);
+  EXPECT_EQ(publish_staged(place(1), {"b"}), published{}) << "another attempt's";
+}
+
+TEST_F(staging, an_executor_removes_its_own_and_the_root_with_the_last_of_all) {
+  ASSERT_TRUE(stage_outputs(from, place(0, {7}), {"a"}));
+  ASSERT_TRUE(stage_outputs(from, place(1, {17}), {"b"}));
+  fs::create_directory(place(2, {7}).directory());
+  remove_own_staging(place().root, {7});
+  EXPECT_FALSE(fs::exists(place(0, {7}).directory()));
+  EXPECT_FALSE(fs::exists(place(2, {7}).directory()));
+  EXPECT_TRUE(fs::exists(place(1, {17}).directory()));
+  remove_own_staging(place().root, {17});
+  EXPECT_FALSE(fs::exists(place().root));
+  remove_own_staging(place().root, {7});
+}
+
+TEST_F(staging, a_root_goes_with_all_that_waits_there) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a"}));
+  fs::create_directories(place().root + "-over/3.0-7"); // of a process that was killed while it removed one
+  remove_staging(place().root);
+  EXPECT_TRUE(fs::is_empty(to));
+  fs::create_directories(place().root + "-over/3.0-7");
+  remove_staging(place().root);
+  EXPECT_TRUE(fs::is_empty(to)) << "also where only that is left";
+}
+
+} // namespace
+} // namespace troupe::testing_execution
