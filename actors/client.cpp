@@ -45,10 +45,13 @@ local_client_actor::behavior_type behavior(stateful_pointer<local_client_actor, 
         const auto submission = box(given.shared());
         // Who waits for the answer has a clock of its own.
         ask_untimed(self, s.config.driver, submission, client_actor{local_client_actor{self}})
-            .then([self, submission](const boxed<job_accepted>& a) { answered(self, submission, a->job); },
-                  [self, submission](const caf::error& why) {
-                    answered(self, submission, from_caf_error(self->system(), why));
-                  });
+            .then(
+                [self, submission](const boxed<job_accepted>& a) {
+                  if (state_of(self).admitted->passes(self, a)) answered(self, submission, a->job);
+                },
+                [self, submission](const caf::error& why) {
+                  answered(self, submission, from_caf_error(self->system(), why));
+                });
       },
       [self](const boxed<job_progress>& progress) {
         auto& s = state_of(self);

@@ -78,7 +78,7 @@ struct may_wait {
 publication_task scheduler_state::publication_task_of(const effects::staged_attempt& what) {
   publication_task out{what.stage, what.partition, what.attempt, what.executor, {}, {}};
   out.output_directory = std::get<command_program>(*what.program).output_directory;
-  if (auto names = decode_command_arguments((*what.arguments)[what.partition])) out.outputs = std::move(names->outputs);
+  if (auto names = decode_outputs((*what.arguments)[what.partition])) out.outputs = std::move(*names);
   return out;
 }
 
@@ -213,6 +213,7 @@ void scheduler_state::submitter_gone(scheduler_pointer self, const caf::actor_ad
   for (const auto job : orphans) {
     submitters.erase(job); // nobody to tell
     core->on_job_cancelled(job, "its submitter is gone", now_of(self), out);
+    if (closing.contains(job)) core->on_results_released(job, now_of(self), out); // nobody will fetch them
   }
   std::erase_if(fetching, [&](const auto& entry) {
     if (entry.second != who) return false;

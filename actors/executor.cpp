@@ -25,6 +25,8 @@ constexpr bool may_follow(phase from, phase to) noexcept {
   return from < to;
 }
 
+error forged_answer() { return make_error(ec::unauthenticated, "another process has answered in the driver's place"); }
+
 struct executor_state {
   static constexpr const char* name = "troupe.executor";
   executor_config config;
@@ -43,6 +45,7 @@ struct executor_state {
   time_point last_tick{};
   duration late{}; ///< of all ticks together: time in which this process, and so its tasks, may not have run
   bool driver_out_of_reach = false; ///< its connection is closed
+  bool was_stopped = false;         ///< the driver wants nothing of it any more
   std::uint64_t beats = 0;
   std::uint64_t reports = 0; ///< sent
   effects::execution_list effects_buffer;
@@ -85,6 +88,7 @@ void executor_state::join(executor_pointer self) {
       .then(
           [this, self, opening](const boxed<hello_challenge>& challenge) {
             if (now_in != phase::joining) return; // told to end meanwhile
+            if (!admitted->passes(self, challenge)) return finish(self, forged_answer());
             auto proof = opening->answer(*challenge, *config.secret);
             if (!proof && proof.error().code == ec::unauthenticated)
               register_at_driver(self, opening->surrender(*challenge), proof.error());
@@ -109,6 +113,8 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
       .then(
           [this, self, hopeless](const boxed<welcome>& answer, const dag_scheduler_actor& to) {
             if (now_in != phase::joining) return;
+            if (!admitted->passes(self, answer) || to.node() != config.driver.node())
+              return finish(self, forged_answer());
             if (hopeless) return finish(self, hopeless); // an impostor admits everybody
             scheduler = to;
             admitted->admit(to.node());
@@ -202,6 +208,7 @@ void executor_state::dispatch(executor_pointer self) {
   // Attempts that were still queued end without a thread that would report them.
   if (unbegun) runner->flush();
   if (!refused.refusals.empty()) report(self, std::move(refused));
+  was_stopped = was_stopped || stop;
   if (stop) finish(self, {});
 }
 
@@ -256,6 +263,8 @@ void executor_state::tick_passed(executor_pointer self) {
   const auto lateness = std::max(duration::zero(), now - last_tick - config.tick_interval);
   last_tick = now;
   late += lateness;
+  // What it still publishes may take a while, and it is not silent meanwhile.
+  if (now_in == phase::leaving && now - last_beat >= heartbeat_interval) beat(self, now);
   if (now_in != phase::active) return;
   last_word += std::min(lateness, now - last_word);
   runner->flush();
@@ -294,8 +303,9 @@ void executor_state::finish(executor_pointer self, error why) {
     log->info("ends");
   reason = std::move(why);
   // Waiting for tasks to end takes a while and an actor must not wait.
-  // A driver that is there publishes what it has accepted, and removes the rest.
-  const bool alone = driver_out_of_reach || reason.code == ec::unreachable;
+  if (runner) runner->end_publishing();
+  // A driver that lives on publishes what it has accepted, and removes the rest where it sees it.
+  const bool alone = was_stopped || driver_out_of_reach || reason.code == ec::unreachable;
   ending = std::thread{[this, alone, me = local_executor_actor{self}] {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
@@ -387,6 +397,7 @@ local_executor_actor::behavior_type behavior(executor_pointer self, executor_con
         s.log->info("stop reason=\"{}\"", stop->reason);
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         promise.deliver(box(acknowledged{}));
+        s.was_stopped = true;
         s.finish(self, {});
         return promise;
       },

@@ -249,6 +249,7 @@ private:
   static effects::staged_attempt staged_of(const stage_run& stage, partition_index partition, attempt_number attempt,
                                            executor_id executor);
   void begin_publication(stage_run& stage, const accepted_attempt& what, effects::list& out);
+  void publish_gang(const stage_run& stage, effects::list& out);
   static void publish(const stage_run& stage, accepted_attempt& what, effects::list& out);
   void on_publication_report(executor_index e, const publication& end, time_point now, effects::list& out);
   void on_publication(const accepted_attempt& entry, const publication& end, time_point now, effects::list& out);

@@ -161,7 +161,7 @@ void dag_scheduler::on_outcomes(executor_index e, const std::shared_ptr<const ou
     lease->front_since = now;
     lease->recalled = false;
   }
-  record.tasks_done += succeeded + accepted;
+  record.tasks_done += succeeded;
   if (stage && stage->is_starved()) scarce_due_ = true; // what was kept for it is free for who feeds it
   heard_of(*lease, now);
   refill_.push_back(batch->lease);
@@ -209,6 +209,7 @@ dag_scheduler::acceptance dag_scheduler::on_success(job_run& job, stage_run& sta
   }
   record_output(job, stage, lease.executor, batch, i, *entry, now, out);
   if (job.finished()) return acceptance::done;
+  if (stage.spec->barrier) publish_gang(stage, out);
   feed(job, stage, p, now);
   consume_inputs(job, stage, p, now);
   return acceptance::done;

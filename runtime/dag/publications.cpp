@@ -31,7 +31,14 @@ bool dag_scheduler::stages_files(const stage_run& stage) {
 /// The task has an accepted attempt. Of a gang nothing is published before all of it has.
 void dag_scheduler::begin_publication(stage_run& stage, const accepted_attempt& what, effects::list& out) {
   auto& entry = publications_.add(what);
-  if (!stage.spec->barrier) return publish(stage, entry, out);
+  if (stage.spec->barrier)
+    publish_gang(stage, out);
+  else
+    publish(stage, entry, out);
+}
+
+/// Publishes a gang when the attempts of all its tasks were accepted.
+void dag_scheduler::publish_gang(const stage_run& stage, effects::list& out) {
   if (stage.tasks.publishing() + stage.tasks.done() < stage.tasks.size()) return;
   for (const auto& task : publications_.of_stage(stage.id))
     if (auto& waits = publications_.at(task); !waits.begun) publish(stage, waits, out);
@@ -75,10 +82,11 @@ void dag_scheduler::on_publication(const accepted_attempt& entry, const publicat
   auto& job = *find_job(stage.job);
   const auto e = pool_.find(what.executor);
   if (end.outcome == publication_outcome::not_seen && !what.granted && !what.discarded && e != no_executor) {
-    auto names = decode_command_arguments((*stage.spec->arguments)[end.partition]);
-    orders_for(e).rights.push_back({end.stage, end.partition, end.attempt, std::move(names->outputs)});
-    publications_.at(what.task).granted = true;
-    return;
+    if (auto names = decode_outputs((*stage.spec->arguments)[end.partition])) {
+      orders_for(e).rights.push_back({end.stage, end.partition, end.attempt, std::move(*names)});
+      publications_.at(what.task).granted = true;
+      return;
+    }
   }
   publications_.remove(what.task);
   const bool was_complete = stage.tasks.complete();
@@ -86,7 +94,7 @@ void dag_scheduler::on_publication(const accepted_attempt& entry, const publicat
     (void) stage.tasks.requeue(end.partition, end.attempt, false);
   else if (end.outcome == publication_outcome::published)
     on_published(job, stage, what, now, out);
-  else if (end.outcome == publication_outcome::not_seen && !what.granted)
+  else if (end.outcome == publication_outcome::not_seen && !what.granted && e == no_executor)
     lose_publication(job, stage, what, now, out);
   else
     on_unpublished(job, stage, what, end.reason, now, out);
@@ -104,6 +112,7 @@ void dag_scheduler::on_published(job_run& job, stage_run& stage, const accepted_
   // Whoever does not see the files needs the copy that the executor had.
   if (e == no_executor && entry->kind == result_kind::block) return lose_publication(job, stage, what, now, out);
   stage.tasks.published(p);
+  if (e != no_executor) ++pool_[e].tasks_done;
   record_output(job, stage, e, what.batch, what.entry, *entry, now, out);
   if (job.finished()) return;
   out.push_back(effects::publish{events::tasks_succeeded{stage.id, what.lease, what.executor, 1, p}});
@@ -117,7 +126,6 @@ void dag_scheduler::on_unpublished(job_run& job, stage_run& stage, const accepte
   const auto p = what.task.partition;
   out.push_back(effects::publish{events::task_failed{stage.id, p, what.attempt, what.executor, task_status::failed,
                                                      failure_cause::error, reason}});
-  stage.failed_on(what.executor);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(what.attempt) + " on executor " +
                      std::to_string(what.executor.value);

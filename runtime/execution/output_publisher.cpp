@@ -43,9 +43,13 @@ void output_publisher::discard(publication_task what) {
                               what.output_directory)] { discard_staged(place); });
 }
 
-void output_publisher::forget(stage_id stage, std::string root, executor_id executor) {
+void output_publisher::forget(stage_id stage, std::string root, executor_id executor, bool is_over) {
   const std::lock_guard lock{mutex_};
-  start({{stage}, [root = std::move(root), executor] { remove_own_staging(root, executor); }, {}});
+  const auto remove = [root = std::move(root), executor, is_over] {
+    remove_own_staging(root, executor);
+    if (is_over) remove_empty_root(root);
+  };
+  start({{stage}, remove, {}});
 }
 
 void output_publisher::close(job_id job, std::vector<std::pair<stage_id, std::string>> stages) {

@@ -69,9 +69,9 @@ public:
   void publish(publication_task what);
   /// Removes what waits of an attempt that was not accepted.
   void discard(publication_task what);
-  /// Drops what has not begun of the stage, waits for what is in hand, and removes what waits of the executor, and the
-  /// root if nothing else does. @pre the stage is over
-  void forget(stage_id stage, std::string root, executor_id executor);
+  /// Drops what has not begun of the stage, waits for what is in hand, and removes what waits of the executor; where
+  /// the stage `is_over` the root, too, if nothing else waits there.
+  void forget(stage_id stage, std::string root, executor_id executor, bool is_over = true);
   /// Drops what has not begun of these stages, waits for what is in hand, and removes their roots; then calls
   /// `on_closed`. Each stage comes with its output directory. @pre the job is over
   void close(job_id job, std::vector<std::pair<stage_id, std::string>> stages);

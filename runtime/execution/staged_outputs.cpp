@@ -123,6 +123,9 @@ published publish_all(const staging_place& place, const std::vector<std::string>
     return why == ENOENT || why == ENOTDIR ? not_seen(std::move(text)) : untouched(why, std::move(text));
   }
   if (!S_ISDIR(status.st_mode)) return unpublished("cannot publish what waits in " + own + ": it is no directory");
+  // Before anything is made for the targets: another user's files cannot be moved from here.
+  if (::access(own.c_str(), W_OK | X_OK) != 0)
+    return untouched(errno, "cannot publish what waits in " + own + ": " + std::strerror(errno));
   for (const auto& name : names) {
     if (!is_output_name(name)) return unpublished(leaves_directory(name).message);
     if (auto fault = fault_of_staged(place, name)) return *std::move(fault);
@@ -180,8 +183,7 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
     if (!S_ISREG(found.st_mode))
       return make_error(ec::invalid_argument, "the command's output '" + name + "' is no regular file");
     bytes += static_cast<std::uint64_t>(found.st_size);
-    const auto to = place.to + "/" + name;
-    if (is_directory(to)) return make_error(ec::io, cannot(name, to, "a directory is in its place"));
+    // The target is not looked at from here: a host would remember that nothing is there, and not see it published.
   }
   const auto own = place.directory();
   const auto fault = [&](const std::string& what, int why) {
@@ -226,10 +228,11 @@ void remove_own_staging(const std::string& root, executor_id executor) noexcept 
     for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
       if (entry->path().filename().string().ends_with(mine)) own.push_back(entry->path().string());
     for (const auto& path : own) remove_directory(path);
-    ::rmdir(root.c_str());
   } catch (const std::exception&) { // no memory: it is left to who ends the job
   }
 }
+
+void remove_empty_root(const std::string& root) noexcept { ::rmdir(root.c_str()); }
 
 void remove_staging(const std::string& root) noexcept {
   try {

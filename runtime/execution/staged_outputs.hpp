@@ -61,8 +61,10 @@ published publish_staged(const staging_place& place, const std::vector<std::stri
 /// Removes what waits in the place, if anything does.
 void discard_staged(const staging_place& place) noexcept;
 
-/// Removes what waits of one executor's attempts, then the root if nothing else waits there. @pre the stage is over
+/// Removes what waits of one executor's attempts. The root stays: attempts of others may want to wait there.
 void remove_own_staging(const std::string& root, executor_id executor) noexcept;
+/// Removes a root where nothing waits. @pre the stage is over
+void remove_empty_root(const std::string& root) noexcept;
 
 /// Removes a root and all that waits there. From its first moment nothing more can be staged. @pre the stage is over
 void remove_staging(const std::string& root) noexcept;

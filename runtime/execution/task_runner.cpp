@@ -1,6 +1,7 @@
 #include <troupe/runtime/execution/task_runner.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
@@ -83,8 +84,8 @@ struct task_runner::impl {
     return o;
   }
 
-  void forget_outputs(stage_id stage) {
-    if (auto root = staging.forget(stage)) publisher.forget(stage, std::move(*root), opts.executor);
+  void forget_outputs(stage_id stage, bool is_over) {
+    if (auto root = staging.forget(stage)) publisher.forget(stage, std::move(*root), opts.executor, is_over);
   }
 
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
@@ -124,6 +125,7 @@ struct task_runner::impl {
   gang_gate gang;
   staging_roots staging;
   output_publisher publisher;
+  std::atomic<bool> publishing_ended = false;
   lease_thread::shared common;
   mutable std::mutex mutex;
   std::condition_variable all_ended;
@@ -187,7 +189,7 @@ void task_runner::remove(stage_id stage) {
   i->second->remove();
   for (const auto& thread : d.threads) thread->forget(*i->second);
   d.stages.erase(i);
-  d.forget_outputs(stage);
+  d.forget_outputs(stage, true);
 }
 
 void task_runner::run(std::shared_ptr<const task_batch> batch) {
@@ -235,7 +237,9 @@ void task_runner::publish(publication_right what) {
   d.publisher.publish(std::move(task));
 }
 
-void task_runner::end_publishing() { impl_->publisher.end(); }
+void task_runner::end_publishing() {
+  if (!impl_->publishing_ended.exchange(true)) impl_->publisher.end();
+}
 
 void task_runner::flush() {
   for (auto* const thread : impl_->all_threads()) thread->flush();
@@ -270,7 +274,7 @@ std::vector<overdue_attempt> task_runner::overdue(time_point now) {
 void task_runner::discard_outputs() {
   auto& d = *impl_;
   const std::lock_guard lock{d.mutex};
-  for (const auto& [stage, known] : d.stages) d.forget_outputs(stage);
+  for (const auto& [stage, known] : d.stages) d.forget_outputs(stage, false); // others may still work on it
 }
 
 bool task_runner::shutdown(std::chrono::nanoseconds grace) {

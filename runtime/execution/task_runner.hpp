@@ -82,7 +82,7 @@ public:
   void publish(publication_right what);
   /// Removes what waits of this executor's attempts: nobody is there who would publish it. After `shutdown`.
   void discard_outputs();
-  /// Publishes nothing more; then calls `on_publishing_ended`. Once.
+  /// Publishes nothing more; then calls `on_publishing_ended`, once. May be called again.
   void end_publishing();
   /// Sends outcomes that short tasks have left in the buffers of lease threads; called now and then by the actor.
   void flush();

@@ -107,4 +107,24 @@ inline result<command_arguments> decode_command_arguments(std::string_view bytes
   return out;
 }
 
+/// The outputs alone: inputs are passed over, and nothing is allocated for them. Errors as above, but for inputs.
+inline result<std::vector<std::string>> decode_outputs(std::string_view bytes) {
+  const auto malformed = make_error(ec::malformed, "the argument of a command's task does not follow its format");
+  std::vector<std::string> outputs;
+  for (const bool is_output : {false, true}) {
+    std::uint32_t count = 0;
+    if (!detail::take_u32(bytes, count) || count > bytes.size() / 4) return malformed;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t length = 0;
+      if (!detail::take_u32(bytes, length) || length > bytes.size()) return malformed;
+      if (is_output) outputs.emplace_back(bytes.substr(0, length));
+      bytes.remove_prefix(length);
+    }
+  }
+  if (!bytes.empty()) return malformed;
+  for (const auto& name : outputs)
+    if (!is_output_name(name)) return make_error(ec::malformed, "the output of a command's task leaves its directory");
+  return outputs;
+}
+
 } // namespace troupe

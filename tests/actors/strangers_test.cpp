@@ -1,11 +1,14 @@
 // Processes that have not said hello, over real connections.
 
 #include <atomic>
+#include <future>
 
+#include <caf/event_based_actor.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <troupe/actors/client.hpp>
+#include <troupe/actors/executor.hpp>
 #include <troupe/actors/resource_profile_manager.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/messages/network.hpp>
@@ -326,6 +329,33 @@ TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
   auto proxy = connect<driver_actor>(home.system, "127.0.0.1", *port);
   ASSERT_TRUE(proxy);
   EXPECT_EQ(heard_from_away(*proxy), 1) << "its own driver's process";
+  shut_down(elsewhere);
+}
+
+/// A driver of home that lets another process answer hellos.
+caf::behavior lets_answer(caf::event_based_actor* self, const driver_actor& other) {
+  return {[self, other](const boxed<hello>& from) { return self->delegate(other, from); }};
+}
+
+TEST_F(strangers, who_answer_in_the_drivers_place_are_not_believed) {
+  const driver_actor elsewhere = spawn_driver(away.system, plain_driver(secret));
+  const auto port = publish(away.system, elsewhere, 0, "127.0.0.1");
+  ASSERT_TRUE(port);
+  auto proxy = connect<driver_actor>(home.system, "127.0.0.1", *port);
+  ASSERT_TRUE(proxy);
+  const auto driver = home.system.spawn(lets_answer, *proxy);
+  executor_config config;
+  config.driver = caf::actor_cast<driver_actor>(driver);
+  config.info = testing::executor_builder{}.make({}, 5);
+  config.cluster_id = cluster_name;
+  config.secret = secret;
+  std::promise<error> ended;
+  config.on_end = [&](const error& why, bool) { ended.set_value(why); };
+  const auto executor = spawn_executor(home.system, std::move(config));
+  auto why = ended.get_future();
+  ASSERT_EQ(why.wait_for(10s), std::future_status::ready) << "it believes whoever answers";
+  EXPECT_THAT(why.get().message, ::testing::HasSubstr("answered in the driver's place"));
+  shut_down(driver);
   shut_down(elsewhere);
 }
 

@@ -14,6 +14,17 @@ TEST(command_arguments, survive_the_way_there) {
   }
 }
 
+TEST(command_arguments, outputs_are_read_alone_as_with_inputs) {
+  const auto bytes = encode_command_arguments({{"/in", "/other"}, {"one", "a/b"}});
+  const auto outputs = decode_outputs(bytes);
+  ASSERT_TRUE(outputs);
+  EXPECT_EQ(*outputs, (std::vector<std::string>{"one", "a/b"}));
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_FALSE(decode_outputs(std::string_view{bytes}.substr(0, length))) << length;
+  EXPECT_FALSE(decode_outputs(bytes + '\0'));
+  EXPECT_FALSE(decode_outputs(encode_command_arguments({{"/in"}, {"../x"}})));
+}
+
 TEST(command_arguments, cut_or_longer_bytes_are_malformed) {
   const auto bytes = encode_command_arguments({{"/a", "/b"}, {"c"}});
   for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/scheduling/command_arguments.hpp>
 #include <troupe/tests/support/scheduler_harness.hpp>
 
 namespace troupe::testing {
@@ -271,6 +272,20 @@ TEST(publications, a_gang_publishes_together_or_not_at_all) {
   h.succeed(tasks[1]);
   EXPECT_THAT(h.to_publish, SizeIs(2));
   for (const auto& each : std::vector{h.to_publish}) h.publish(each);
+  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  h.check_idle();
+}
+
+TEST(publications, a_gang_of_which_the_last_leaves_no_files_publishes_the_others) {
+  by_hand h;
+  const auto e = h.add(executor_builder{}.cores(2));
+  auto one = encode_command_arguments({{}, {"out-0"}});
+  const auto job = h.submit(job_builder{}.stage("gang", 2).outputs().arguments({one, ""}).barrier());
+  const auto tasks = h.attempts(e);
+  h.succeed(tasks[0]);
+  EXPECT_THAT(h.to_publish, IsEmpty());
+  h.succeed(tasks[1]);
+  h.publish(h.only());
   EXPECT_EQ(h.progress(job).state, job_state::succeeded);
   h.check_idle();
 }

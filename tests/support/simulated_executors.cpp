@@ -126,6 +126,11 @@ void simulator::deliver(executor_id e, const executor_report& report, const std:
     const auto way = latency();
     m.reports_until = std::max(m.reports_until, now_ + way);
     at(way, what, [=, this] {
+      if (scheduler_.pool().find(e) != no_executor)
+        for (const auto& batch : report.outcomes)
+          for (std::uint32_t i = 0; i < batch->count; ++i)
+            if (batch->status(i) == task_status::succeeded)
+              reported_.insert({batch->stage, batch->partition(i), batch->attempt(i)});
       effects::list out;
       scheduler_.on_report(report, now_, out);
       dispatch(out);

@@ -34,7 +34,11 @@ void simulator::stage_output(const fake_executor& by, const fake_attempt& a) {
 
 /// The driver's publisher.
 void simulator::publish(const effects::staged_attempt& what) {
-  accepted_outputs_.insert({what.stage, what.partition, what.attempt});
+  const auto name = name_of(what.stage, what.partition, what.attempt);
+  if (!reported_.contains({what.stage, what.partition, what.attempt}))
+    throw std::logic_error(name + " is to be published and has not succeeded, as far as the driver knows");
+  if (!accepted_outputs_.insert({what.stage, what.partition, what.attempt}).second)
+    throw std::logic_error(name + " is to be published twice");
   const bool fails = strikes(60);
   at(latency(), "the driver publishes " + name_of(what.stage, what.partition, what.attempt), [=, this] {
     if (over_.contains(what.job)) return; // closed

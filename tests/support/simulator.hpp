@@ -150,6 +150,7 @@ private:
   std::map<stage_id, std::int64_t> accepted_;
   std::map<stage_id, job_id> job_of_; ///< of every stage that there was
   std::set<std::tuple<stage_id, partition_index, attempt_number>> staged_;
+  std::set<std::tuple<stage_id, partition_index, attempt_number>> reported_; ///< that have come as successes, in time
   std::set<std::tuple<stage_id, partition_index, attempt_number>> accepted_outputs_; ///< that may be published
   /// Of which nobody knows yet how they were used.
   std::map<output_task, std::pair<attempt_number, executor_id>> open_rights_;
