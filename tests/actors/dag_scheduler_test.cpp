@@ -1,8 +1,6 @@
 // What the driver and the dag scheduler do together, with an executor that does what it is told.
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -13,10 +11,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
-#include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/tests/actors/fakes.hpp>
-#include <troupe/tests/support/process_probe.hpp>
-#include <troupe/tests/support/test_cluster.hpp>
 
 namespace troupe::actor_tests {
 namespace {
@@ -73,48 +68,6 @@ protected:
     FAIL() << "the work never ends";
   }
 };
-
-TEST_F(dag_scheduler_actor_test, tells_the_end_when_outputs_are_in_place_and_nothing_waits) {
-  const testing::temporary_directory folder;
-  auto w = join(1);
-  const auto job = submit(testing::job_builder{}.stage("make", 1).outputs(folder.path()).make());
-  ASSERT_TRUE(job);
-  w.follow();
-  const auto a = w.logic.attempts().at(0);
-  const auto place = place_of("session-of-tests", a.stage, a.partition, a.attempt, w.admitted.id, folder.path());
-  std::filesystem::create_directories(place.directory());
-  std::ofstream{place.directory() + "/out-0"} << "made";
-  std::filesystem::create_directories(place.root + "/0.7-99"); // of an attempt that was given up
-  world.say(w.admitted.scheduler, box(w.logic.report({w.logic.success(a)})));
-  EXPECT_TRUE(testing::wait_until([&] {
-    world.settle();
-    return !hears->ends.empty();
-  }));
-  ASSERT_EQ(hears->ends.size(), 1u);
-  EXPECT_EQ(hears->ends[0]->progress.state, job_state::succeeded);
-  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/out-0"));
-  EXPECT_FALSE(std::filesystem::exists(place.root));
-}
-
-TEST_F(dag_scheduler_actor_test, believes_a_goodbye_that_nothing_more_is_published) {
-  auto w = join(1);
-  ASSERT_TRUE(submit(testing::job_builder{}.stage("make", 1).outputs("/nowhere/that/is").make()));
-  w.follow();
-  world.say(w.admitted.scheduler, box(w.logic.report({w.logic.success(w.logic.attempts().at(0))})));
-  EXPECT_TRUE(testing::wait_until([&] {
-    world.settle();
-    return std::any_of(w.heard->orders.begin(), w.heard->orders.end(),
-                       [](const auto& o) { return !o->rights.empty(); });
-  })) << "the driver does not see it";
-  EXPECT_FALSE(world.request(
-      front, [](const boxed<acknowledged>&) {}, box(goodbye{w.admitted.id, 1, "done"})));
-  auto other = join(2);
-  world.pass(100ms);
-  other.follow();
-  ASSERT_EQ(other.logic.attempts().size(), 1u);
-  EXPECT_EQ(other.logic.attempts()[0].attempt, 1u);
-  EXPECT_TRUE(hears->ends.empty());
-}
 
 TEST_F(dag_scheduler_actor_test, runs_a_job_and_leaves_nothing) {
   auto w = join(5, 2);
