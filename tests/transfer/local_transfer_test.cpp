@@ -1,5 +1,7 @@
 // Blocks that go to readers of the same machine as descriptors.
 
+#include <exception>
+
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -98,15 +100,22 @@ TEST_F(local_transfer_test, what_the_reader_lacks_is_not_the_fault_of_the_block)
   auto none = files;
   none.rlim_cur = static_cast<rlim_t>(next.get()) + 1;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  // The failure is looked at afterwards: the check of a virtual call takes descriptors with some sanitizers.
+  std::exception_ptr failure;
   try {
     client.read(input, 0, [](std::string_view) { ADD_FAILURE() << "there was a number for it"; });
-    ADD_FAILURE() << "nothing was read";
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  ASSERT_TRUE(failure) << "nothing was read";
+  try {
+    std::rethrow_exception(failure);
   } catch (const fetch_failure& e) {
     ADD_FAILURE() << "a good map output is made again: " << e.what();
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string{e.what()}.find("ulimit -n"), std::string::npos) << e.what();
   }
-  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
 }
 
 /// Threads that begin meanwhile may have no more descriptors on their way than anybody.
