@@ -405,7 +405,7 @@ dag_scheduler::release dag_scheduler::on_release_requested(executor_id id, time_
   if (e == no_executor) return {true, false, "it is gone"};
   auto& record = pool_[e];
   if (record.in_flight > 0) return {false, false, std::to_string(record.in_flight) + " attempts run or wait there"};
-  if (const auto left = publications_.of_executor(id).size(); left > 0)
+  if (const auto left = publications_.count_of(id); left > 0)
     return {false, false, std::to_string(left) + " attempts of it wait to be published"};
   if (record.held) return {false, false, "it is held for a barrier stage that gathers executors"};
   if (record.status == executor_record::state::active) {

@@ -49,4 +49,9 @@ std::vector<stage_task> publication_book::of_executor(executor_id executor) cons
   return {it->second.begin(), it->second.end()};
 }
 
+std::size_t publication_book::count_of(executor_id executor) const {
+  const auto it = by_executor_.find(executor);
+  return it == by_executor_.end() ? 0 : it->second.size();
+}
+
 } // namespace troupe

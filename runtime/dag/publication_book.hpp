@@ -5,6 +5,7 @@
 /// Invariant: a task has at most one entry, and has one exactly while it is `task_set::status::publishing`. So no two
 /// attempts of a task are ever published side by side.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,11 +43,12 @@ public:
   /// Tasks of the stage that have an entry, ascending.
   std::vector<stage_task> of_stage(stage_id stage) const;
   bool has(stage_id stage) const;
+  /// The number of tasks whose files the executor has staged.
+  std::size_t count_of(executor_id executor) const;
   /// Tasks whose files the executor has staged.
   std::vector<stage_task> of_executor(executor_id executor) const;
   accepted_attempt& at(const stage_task& task) { return entries_.at(task); }
   std::size_t size() const noexcept { return entries_.size(); }
-  bool contains(const stage_task& task) const { return entries_.contains(task); }
 
 private:
   std::map<stage_task, accepted_attempt> entries_;

@@ -62,68 +62,80 @@ inline bool take_u32(std::string_view& bytes, std::uint32_t& number) noexcept {
   return true;
 }
 
+/// Takes a list off the front and calls `each` with its texts, after `begin` with their number, which is one that the
+/// bytes can hold. @returns false where the lengths do not fit the bytes
+template <class Begin, class Each>
+bool take_list(std::string_view& bytes, Begin begin, Each each) {
+  std::uint32_t count = 0;
+  if (!take_u32(bytes, count) || count > bytes.size() / 4) return false; // each text has a length of four bytes
+  begin(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint32_t length = 0;
+    if (!take_u32(bytes, length) || length > bytes.size()) return false;
+    each(bytes.substr(0, length));
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+inline error malformed_argument() {
+  return make_error(ec::malformed, "the argument of a command's task does not follow its format");
+}
+
+inline bool pass_list(std::string_view& bytes) noexcept {
+  return take_list(
+      bytes, [](std::uint32_t) {}, [](std::string_view) {});
+}
+
+/// Takes the last list, behind which nothing may follow, as names of outputs.
+inline result<void> take_outputs(std::string_view& bytes, std::vector<std::string>& outputs) {
+  bool is_named = true;
+  const auto keep = [&](std::string_view name) {
+    is_named = is_named && is_output_name(name);
+    if (is_named) outputs.emplace_back(name);
+  };
+  if (!take_list(
+          bytes, [&](std::uint32_t count) { outputs.reserve(count); }, keep) ||
+      !bytes.empty())
+    return malformed_argument();
+  if (!is_named) return make_error(ec::malformed, "the output of a command's task leaves its directory");
+  return {};
+}
+
 } // namespace detail
 
 /// True where an encoded argument names outputs. Allocates nothing and looks at no name; false where the lengths in it
 /// do not fit its bytes.
 inline bool has_outputs(std::string_view argument) noexcept {
-  std::uint32_t count = 0; // of inputs, then of outputs
-  for (int list = 0; list < 2; ++list) {
-    if (!detail::take_u32(argument, count)) return false;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      std::uint32_t length = 0;
-      if (!detail::take_u32(argument, length) || length > argument.size()) return false;
-      argument.remove_prefix(length);
-    }
-  }
-  return count > 0 && argument.empty();
+  std::uint32_t count = 0;
+  return detail::pass_list(argument) &&
+         detail::take_list(
+             argument, [&](std::uint32_t n) { count = n; }, [](std::string_view) {}) &&
+         count > 0 && argument.empty();
 }
 
 /// Reads what `encode_command_arguments` wrote. ec::malformed: the bytes do not follow the format, an input is not an
 /// absolute path, or an output is not an `is_output_name`.
 inline result<command_arguments> decode_command_arguments(std::string_view bytes) {
-  const auto malformed = make_error(ec::malformed, "the argument of a command's task does not follow its format");
   command_arguments out;
-  for (auto* list : {&out.inputs, &out.outputs}) {
-    std::uint32_t count = 0;
-    // Each text has a length of four bytes, so a count that cannot be true is known before anything is allocated.
-    if (!detail::take_u32(bytes, count) || count > bytes.size() / 4) return malformed;
-    list->reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      std::uint32_t length = 0;
-      if (!detail::take_u32(bytes, length) || length > bytes.size()) return malformed;
-      list->emplace_back(bytes.substr(0, length));
-      bytes.remove_prefix(length);
-    }
-  }
-  if (!bytes.empty()) return malformed;
-  for (const auto& path : out.inputs) {
-    if (!path.starts_with('/') || path.find('\0') != std::string::npos)
-      return make_error(ec::malformed, "the input of a command's task is not an absolute path");
-  }
-  for (const auto& name : out.outputs) {
-    if (!is_output_name(name)) return make_error(ec::malformed, "the output of a command's task leaves its directory");
-  }
+  bool is_absolute = true;
+  const auto keep = [&](std::string_view path) {
+    is_absolute = is_absolute && path.starts_with('/') && path.find('\0') == std::string_view::npos;
+    if (is_absolute) out.inputs.emplace_back(path);
+  };
+  if (!detail::take_list(
+          bytes, [&](std::uint32_t count) { out.inputs.reserve(count); }, keep))
+    return detail::malformed_argument();
+  if (auto taken = detail::take_outputs(bytes, out.outputs); !taken) return taken.error();
+  if (!is_absolute) return make_error(ec::malformed, "the input of a command's task is not an absolute path");
   return out;
 }
 
 /// The outputs alone: inputs are passed over, and nothing is allocated for them. Errors as above, but for inputs.
 inline result<std::vector<std::string>> decode_outputs(std::string_view bytes) {
-  const auto malformed = make_error(ec::malformed, "the argument of a command's task does not follow its format");
   std::vector<std::string> outputs;
-  for (const bool is_output : {false, true}) {
-    std::uint32_t count = 0;
-    if (!detail::take_u32(bytes, count) || count > bytes.size() / 4) return malformed;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      std::uint32_t length = 0;
-      if (!detail::take_u32(bytes, length) || length > bytes.size()) return malformed;
-      if (is_output) outputs.emplace_back(bytes.substr(0, length));
-      bytes.remove_prefix(length);
-    }
-  }
-  if (!bytes.empty()) return malformed;
-  for (const auto& name : outputs)
-    if (!is_output_name(name)) return make_error(ec::malformed, "the output of a command's task leaves its directory");
+  if (!detail::pass_list(bytes)) return detail::malformed_argument();
+  if (auto taken = detail::take_outputs(bytes, outputs); !taken) return taken.error();
   return outputs;
 }
 

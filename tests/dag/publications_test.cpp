@@ -32,6 +32,20 @@ struct by_hand : scheduler_harness {
 constexpr auto not_seen = publication_outcome::not_seen;
 constexpr auto published = publication_outcome::published;
 
+/// The one task of a job has an accepted attempt, whose outputs wait.
+struct accepted_one : by_hand {
+  accepted_one() {
+    e = add(executor_builder{}.cores(1));
+    job = submit(job_builder{}.stage("make", 1).outputs());
+    succeed(attempts(e)[0]);
+    what = only();
+  }
+
+  executor_id e;
+  job_id job;
+  effects::staged_attempt what;
+};
+
 TEST(publications, dependants_wait_for_them) {
   by_hand h;
   h.add(executor_builder{}.cores(2));
@@ -101,23 +115,19 @@ TEST(publications, of_a_late_attempt_are_discarded) {
 }
 
 TEST(publications, that_the_driver_does_not_see_are_their_executors_right_once) {
-  by_hand h;
-  const auto e = h.add(executor_builder{}.cores(1));
-  const auto job = h.submit(job_builder{}.stage("make", 1).outputs());
-  h.succeed(h.attempts(e)[0]);
-  const auto what = h.only();
-  h.publish(what, not_seen);
-  const auto right = h.right_of(e);
+  accepted_one h;
+  h.publish(h.what, not_seen);
+  const auto right = h.right_of(h.e);
   EXPECT_EQ(right.partition, 0u);
   EXPECT_THAT(right.outputs, ElementsAre("out-0"));
-  EXPECT_EQ(h.progress(job).state, job_state::running);
+  EXPECT_EQ(h.progress(h.job).state, job_state::running);
   const auto stale = h.scheduler.stale_messages();
-  h.publish(what, not_seen); // a repeated answer gives no second right
+  h.publish(h.what, not_seen); // a repeated answer gives no second right
   EXPECT_EQ(h.scheduler.stale_messages(), stale + 1);
-  EXPECT_FALSE(h.release(e).granted);
-  h.report_publication(e, right, published);
-  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
-  h.report_publication(e, right, published);
+  EXPECT_FALSE(h.release(h.e).granted);
+  h.report_publication(h.e, right, published);
+  EXPECT_EQ(h.progress(h.job).state, job_state::succeeded);
+  h.report_publication(h.e, right, published);
   EXPECT_EQ(h.scheduler.stale_messages(), stale + 2);
   h.check_idle();
 }
@@ -183,32 +193,24 @@ TEST(publications, a_dead_executors_right_passes_on) {
 }
 
 TEST(publications, of_an_accepted_attempt_survive_its_executor) {
-  by_hand h;
-  const auto e = h.add(executor_builder{}.cores(1));
-  const auto job = h.submit(job_builder{}.stage("make", 1).outputs());
-  h.succeed(h.attempts(e)[0]);
-  const auto what = h.only();
-  h.lose(e);
-  EXPECT_EQ(h.progress(job).state, job_state::running);
-  h.publish(what);
-  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
-  EXPECT_EQ(h.scheduler.placements(job)->at(0).attempt, 0u);
+  accepted_one h;
+  h.lose(h.e);
+  EXPECT_EQ(h.progress(h.job).state, job_state::running);
+  h.publish(h.what);
+  EXPECT_EQ(h.progress(h.job).state, job_state::succeeded);
+  EXPECT_EQ(h.scheduler.placements(h.job)->at(0).attempt, 0u);
 }
 
 TEST(publications, that_went_with_their_executor_are_made_again) {
-  by_hand h;
-  const auto e = h.add(executor_builder{}.cores(1));
-  const auto job = h.submit(job_builder{}.stage("make", 1).outputs());
-  h.succeed(h.attempts(e)[0]);
-  const auto what = h.only();
-  h.lose(e);
+  accepted_one h;
+  h.lose(h.e);
   const auto other = h.add(executor_builder{}.cores(1));
-  h.publish(what, not_seen);
+  h.publish(h.what, not_seen);
   ASSERT_THAT(h.attempts(other), SizeIs(1));
   EXPECT_EQ(h.attempts(other)[0].attempt, 1u);
   h.publishes_at_once = true;
   h.drain();
-  EXPECT_EQ(h.progress(job).state, job_state::succeeded);
+  EXPECT_EQ(h.progress(h.job).state, job_state::succeeded);
   h.check_idle();
 }
 
@@ -230,15 +232,11 @@ TEST(publications, that_fail_count_as_failures_of_their_task) {
 }
 
 TEST(publications, answers_for_a_job_that_is_over_are_stale) {
-  by_hand h;
-  const auto e = h.add(executor_builder{}.cores(1));
-  const auto job = h.submit(job_builder{}.stage("make", 1).outputs());
-  h.succeed(h.attempts(e)[0]);
-  const auto what = h.only();
-  h.cancel(job);
+  accepted_one h;
+  h.cancel(h.job);
   h.check_idle();
   const auto stale = h.scheduler.stale_messages();
-  h.publish(what);
+  h.publish(h.what);
   EXPECT_EQ(h.scheduler.stale_messages(), stale + 1);
 }
 
