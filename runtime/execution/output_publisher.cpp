@@ -141,8 +141,8 @@ void output_publisher::work() {
   ::pthread_setname_np(::pthread_self(), "publisher");
   guard lock{mutex_};
   while (!stopping_ || !chores_.empty()) {
-    if (ends_.ends.size() > 0 && !chores_.empty()) {
-      tell_ends(lock); // removing may take long, and dependants wait for them
+    if (!chores_.empty() && !ends_.ends.empty() && !stopping_) { // nothing is told any more when it stops
+      tell_ends(lock);                                           // removing may take long, and dependants wait for them
     } else if (!chores_.empty()) {
       const auto chore = std::move(chores_.front());
       chores_.pop_front();

@@ -82,6 +82,7 @@ inline error malformed_argument() {
   return make_error(ec::malformed, "the argument of a command's task does not follow its format");
 }
 
+/// Takes a list off the front and looks at nothing in it. @returns as `take_list`
 inline bool pass_list(std::string_view& bytes) noexcept {
   return take_list(
       bytes, [](std::uint32_t) {}, [](std::string_view) {});
