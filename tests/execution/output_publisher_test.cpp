@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <thread>
 
 #include <troupe/runtime/execution/output_publisher.hpp>
 
@@ -124,6 +126,25 @@ TEST_F(output_publisher_test, tells_many_at_once) {
   ASSERT_TRUE(noted("told 299"));
   EXPECT_EQ(notes().size(), 2 * 201u);
   EXPECT_LT(tellings, 30);
+}
+
+/// Removing may take long, and dependants wait for what was published.
+TEST_F(output_publisher_test, tells_of_publications_before_it_removes_anything) {
+  const auto unwanted = place_of("s", {2}, 0, 0, {7}, out).directory();
+  fs::create_directories(unwanted);
+  auto o = base_options();
+  o.on_ends = [&](const publications& told) {
+    for (const auto& end : told.ends)
+      note("told " + std::to_string(end.partition) + (fs::exists(unwanted) ? "" : " after removing"));
+  };
+  auto& p = start(std::move(o));
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  for (const partition_index waiting : {0u, 1u, 2u}) p.publish(task(1, waiting)); // the first end need not be told yet
+  p.discard(task(2, 0));
+  door.open();
+  EXPECT_TRUE(noted("told 99"));
+  EXPECT_TRUE(eventually([&] { return !fs::exists(unwanted); }));
 }
 
 TEST_F(output_publisher_test, an_exception_is_a_failure) {
@@ -290,6 +311,40 @@ TEST_F(output_publisher_test, goes_when_what_is_in_hand_has_ended_and_drops_the_
   opens.join();
   EXPECT_THAT(notes(), Contains("ends 99.0-7 without root"));
   EXPECT_THAT(notes(), Not(Contains("ends 0.0-7 without root")));
+}
+
+/// Removes what its last publication has left to be removed, and is not kept by an end that it may tell to nobody.
+TEST_F(output_publisher_test, goes_although_an_end_was_not_told) {
+  struct on_thread_exit {
+    std::function<void()> tell;
+    ~on_thread_exit() {
+      if (tell) tell();
+    }
+  };
+  gate second;
+  auto o = base_options(3);
+  o.publishes = [&](const staging_place& place, const std::vector<std::string>&) {
+    thread_local on_thread_exit at_exit;
+    at_exit.tell = [this, name = place.name] { note("the thread of " + name + " has ended"); };
+    note("begins " + place.name);
+    if (place.name.starts_with("1.")) door.wait();
+    if (place.name.starts_with("2.")) second.wait();
+    return published{};
+  };
+  auto& p = start(std::move(o));
+  for (const std::uint64_t number : {1u, 2u, 3u}) {
+    p.publish(task(number, static_cast<partition_index>(number)));
+    ASSERT_TRUE(noted("begins " + std::to_string(number) + ".0-7"));
+  }
+  ASSERT_TRUE(noted("told 3"));
+  p.close({5}, {{{1}, out}});
+  std::thread destroyer{[&] { publisher.reset(); }};
+  EXPECT_TRUE(noted("the thread of 3.0-7 has ended")); // so the publisher stops
+  second.open();
+  EXPECT_TRUE(noted("the thread of 2.0-7 has ended")); // whose end stays untold
+  door.open();
+  destroyer.join();
+  EXPECT_THAT(notes(), Not(Contains("told 2")));
 }
 
 } // namespace
