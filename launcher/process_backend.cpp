@@ -132,8 +132,9 @@ void process_backend::provide_service() {
   what.info.capacity.cores = 1;
   auto pid = spawn({}, what);
   if (!pid) return; // those that are parked go on serving
-  service_.emplace();
-  service_->pid = *pid;
+  child service;
+  service.pid = *pid;
+  service_ = service;
 }
 
 result<pid_t> process_backend::spawn(request_id request, const executor_start& what) {

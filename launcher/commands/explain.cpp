@@ -10,8 +10,6 @@
 namespace troupe::commands {
 namespace {
 
-using json = nlohmann::ordered_json;
-
 json json_of(const explained_choice& c) {
   json out = {{"profile", c.profile.value},
               {"content", c.content},

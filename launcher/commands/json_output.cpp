@@ -4,8 +4,6 @@
 
 namespace troupe::commands {
 
-using json = nlohmann::ordered_json;
-
 json json_of(const job_progress& job) {
   json out = {{"job", job.job.value}, {"name", job.name}, {"state", to_string(job.state)}};
   if (!job.group.empty()) out["group"] = job.group;

@@ -10,11 +10,13 @@
 
 namespace troupe::commands {
 
-nlohmann::ordered_json json_of(const job_progress& job);
-nlohmann::ordered_json json_of(const executor_status& executor);
-nlohmann::ordered_json json_of(const session_record& session);
+using json = nlohmann::ordered_json; ///< members stay in the order in which they were written
+
+json json_of(const job_progress& job);
+json json_of(const executor_status& executor);
+json json_of(const session_record& session);
 
 /// Prints a document on standard output. Text that is not UTF-8 is repaired.
-void print_json(const nlohmann::ordered_json& document);
+void print_json(const json& document);
 
 } // namespace troupe::commands

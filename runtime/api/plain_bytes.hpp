@@ -2,6 +2,8 @@
 
 /// Which classes travel as the bytes that they are in memory; included by serialize.hpp.
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -58,6 +60,46 @@ constexpr bool goes_on_plainly() {
     return N > 0 && !goes_on<T>(before{});
 }
 
+/// Reads the bytes [From, To) of a `T` whose members are 0. Constant if all of them belong to members: a byte between
+/// members has no value once it was part of a `T`, and reading it is no constant expression.
+template <class T, std::size_t From, std::size_t To>
+constexpr bool read_member_bytes() {
+  using bytes = std::array<unsigned char, sizeof(T)>;
+  const auto of_members = std::bit_cast<bytes>(std::bit_cast<T>(bytes{}));
+  bool zero = true;
+  for (auto i = From; i < To; ++i) zero = zero && of_members[i] == 0;
+  return zero;
+}
+template <class T, std::size_t From, std::size_t To>
+concept are_member_bytes = requires {
+  typename std::bool_constant<(read_member_bytes<T, From, To>(), true)>;
+};
+
+/// True if a member is found among the bytes [From, To). None is in classes that the compiler cannot look into while it
+/// compiles: clang 16 cannot where there are bit-fields or unions.
+template <class T, std::size_t From = 0, std::size_t To = sizeof(T)>
+constexpr bool has_member_bytes() {
+  if constexpr (are_member_bytes<T, From, To>)
+    return true;
+  else if constexpr (To - From > 1)
+    return has_member_bytes<T, From, (From + To) / 2>() || has_member_bytes<T, (From + To) / 2, To>();
+  else
+    return false;
+}
+
+/// Sets the bytes of [From, To) that belong to no member to 0. `bytes` are those of a `T`.
+template <class T, std::size_t From = 0, std::size_t To = sizeof(T)>
+void clear_between_members([[maybe_unused]] unsigned char* bytes) noexcept {
+  if constexpr (are_member_bytes<T, From, To>) {
+    // no byte to clear
+  } else if constexpr (To - From > 1) {
+    clear_between_members<T, From, (From + To) / 2>(bytes);
+    clear_between_members<T, (From + To) / 2, To>(bytes);
+  } else {
+    bytes[From] = 0;
+  }
+}
+
 #ifdef __has_builtin
 #if __has_builtin(__builtin_clear_padding)
 #define TROUPE_CLEARS_PADDING 1
@@ -86,7 +128,10 @@ constexpr bool find_plain_bytes() {
 #ifdef TROUPE_CLEARS_PADDING
     return has_plain_members_only<T>();
 #else
-    return std::has_unique_object_representations_v<T> && has_plain_members_only<T>();
+    if constexpr (has_plain_members_only<T>())
+      return has_member_bytes<T>();
+    else
+      return false;
 #endif
   }
 }
@@ -100,6 +145,8 @@ template <class T>
 void clear_padding([[maybe_unused]] T& value) noexcept {
 #ifdef TROUPE_CLEARS_PADDING
   __builtin_clear_padding(&value);
+#else
+  if constexpr (has_member_bytes<T>()) clear_between_members<T>(reinterpret_cast<unsigned char*>(&value));
 #endif
 }
 

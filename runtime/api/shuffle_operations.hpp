@@ -82,9 +82,18 @@ private:
 /// results whose order of folding matters (sums of floating-point numbers), do not depend on where a task runs.
 inline constexpr std::uint64_t most_combined = 8 << 20;
 
+/// A terminal of pairs whose keys, where they are texts, need not be strings: `Write::add_text` takes them.
+template <class Write, class K, class V>
+class keyed_terminal : public terminal<std::pair<K, V>> {};
+template <class Write, class V>
+class keyed_terminal<Write, std::string, V> : public terminal<std::pair<std::string, V>> {
+public:
+  void push_text(std::string_view key, V&& value) final { static_cast<Write*>(this)->add_text(key, std::move(value)); }
+};
+
 /// Map side of reduce_by_key: values of one key are combined before they leave the task.
 template <class K, class V, class F, class Captures>
-class combining_write final : public terminal<std::pair<K, V>> {
+class combining_write final : public keyed_terminal<combining_write<K, V, F, Captures>, K, V> {
 public:
   combining_write(task_context& context, std::string_view encoded) : buckets_(context), function_(encoded) {}
   static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view encoded) {
@@ -93,7 +102,7 @@ public:
 
   void push(std::pair<K, V>&& record) override {
     if constexpr (std::is_same_v<K, std::string>) {
-      push_text(record.first, std::move(record.second));
+      add_text(record.first, std::move(record.second));
     } else {
       const auto begin = keys_.size();
       encoder{keys_}(record.first);
@@ -104,8 +113,7 @@ public:
       wait(cell.hash(), cell, std::move(record.second));
     }
   }
-  /// Overrides that of sinks whose keys are texts.
-  [[gnu::always_inline]] void push_text(std::string_view key, V&& value) {
+  [[gnu::always_inline]] void add_text(std::string_view key, V&& value) {
     if (key.size() < key_cell::most_inside) {
       const auto cell = key_cell::of_text(key);
       return wait(cell.hash(), cell, std::move(value));

@@ -130,13 +130,13 @@ result<schema_match> find_key(std::string_view name) {
       return schema_match{&entry, std::move(member)};
   }
   // The whole list of keys would bury the message, so only a near one is named.
-  constexpr std::string_view prefix = "troupe.";
+  constexpr std::string_view common = "troupe.";
   auto nearest = nearest_name(name, suggestions_for(name));
-  if (nearest.empty() && !name.starts_with(prefix)) {
+  if (nearest.empty() && !name.starts_with(common)) {
     // All keys begin alike, which is easily forgotten.
-    auto shorter = suggestions_for(std::string{prefix} + std::string{name});
-    for (auto& candidate : shorter) candidate.erase(0, prefix.size());
-    if (const auto found = nearest_name(name, shorter); !found.empty()) nearest = std::string{prefix} + found;
+    auto shorter = suggestions_for(std::string{common} + std::string{name});
+    for (auto& candidate : shorter) candidate.erase(0, common.size());
+    if (const auto found = nearest_name(name, shorter); !found.empty()) nearest = std::string{common} + found;
   }
   return make_error(ec::invalid_configuration,
                     "there is no such key" + (nearest.empty() ? "; `troupe config show` lists all keys"

@@ -160,7 +160,7 @@ result<profile_registration> profile_registry::merge(const std::vector<profile_u
 }
 
 error profile_registry::conflict(const profile_use& a, const profile_use& b, bool choices) const {
-  const auto one = [this](const profile_use& use) {
+  const auto one_of_them = [this](const profile_use& use) {
     auto written = find(use.profile.profile)->written;
     for (const auto& other : use.profile.alternatives) written.alternatives.push_back(find(other.profile)->written);
     return "'" + use.dataset + "' has (" + to_string(written) + ")";
@@ -168,7 +168,7 @@ error profile_registry::conflict(const profile_use& a, const profile_use& b, boo
   const std::string what = rules_.is_exact() ? "Multiple ResourceProfiles specified in the RDDs for this stage: "
                                              : "two resource profiles meet in one stage: ";
   return make_error(ec::invalid_profile,
-                    what + one(a) + ", and " + one(b) +
+                    what + one_of_them(a) + ", and " + one_of_them(b) +
                         ", which is computed in the same tasks. Give both one profile, or put a shuffle such as "
                         "group_by_key between them" +
                         ", or set troupe.scheduler.profile-change = cut to run it in parts, one behind the other" +

@@ -4,15 +4,17 @@
 
 namespace troupe::samples {
 
-namespace {
-
-// -- samples that are filled field by field: one that gains a field does not compile until the field stands here
-// --------
-
+/// Stands for a field of any type. It has linkage, since clang warns of what is used in an unnamed namespace and not
+/// defined.
 struct anything {
   template <class T>
   operator T() const; // never called
 };
+
+namespace {
+
+// -- samples that are filled field by field: one that gains a field does not compile until the field stands here
+// --------
 
 template <class T, class... Fields>
 constexpr std::size_t field_count() {
