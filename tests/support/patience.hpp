@@ -14,8 +14,8 @@
 namespace troupe::testing {
 
 /// The one bound of everything that a test waits for. It ends what hangs and says nothing about speed: 120 s, times the
-/// environment variable TROUPE_TEST_PATIENCE, a decimal number above 0. Any thread. Throws std::runtime_error where
-/// that is no such number.
+/// environment variable TROUPE_TEST_PATIENCE, a decimal number above 0 and up to 10000. Any thread. Throws
+/// std::runtime_error where that is no such number.
 inline duration patience() {
   constexpr std::chrono::seconds usual{120};
   const char* const text = std::getenv("TROUPE_TEST_PATIENCE");
@@ -23,10 +23,10 @@ inline duration patience() {
   double factor = 0;
   const char* const end = text + std::strlen(text);
   const auto [rest, failure] = std::from_chars(text, end, factor, std::chars_format::fixed);
-  constexpr double most = 1'000'000; // beyond it a deadline does not fit the clock
+  constexpr double most = 10'000; // in milliseconds it is still an int
   if (failure != std::errc{} || rest != end || !(factor > 0) || factor > most)
     throw std::runtime_error("TROUPE_TEST_PATIENCE = " + std::string{text} +
-                             ": must be a decimal number above 0, such as 2.5, of at most 1000000");
+                             ": must be a decimal number above 0, such as 2.5, of at most 10000");
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>{usual} * factor);
 }
 
