@@ -90,7 +90,7 @@ TEST_F(embedded_strangers, at_the_applications_port_reach_nothing_of_troupe) {
   }
   ASSERT_TRUE(attacker.settle());
   EXPECT_TRUE(testing::wait_until([&] { return status().dropped_messages > before.dropped_messages; }));
-  // Whoever stood still for a moment is "silent" for as long.
+  // An executor that stood still is "silent" until it beats again.
   const auto are_active = [&] {
     const auto executors = status().executors;
     return executors.size() == 2 &&

@@ -37,7 +37,7 @@ std::uint64_t own_memory(pid_t pid) {
   return sum;
 }
 
-/// Whether a process has come to rest: while it has been looked at for a second, it has hardly computed. Time for which
+/// A process comes to rest when it has hardly computed for a second in which it was looked at. Time for which
 /// somebody has stopped it does not count.
 class rest_of {
 public:

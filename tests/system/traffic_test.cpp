@@ -60,7 +60,7 @@ struct hosts_that_move_data {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     std::uint64_t in_files = 0; ///< read and written, pipes included; what `send` and `recv` move is not
-    /// What heartbeats and their answers may have taken meanwhile: a few hundred bytes each, a few a second.
+    /// Bytes that heartbeats and their answers may have taken meanwhile: a few hundred each, a few a second.
     std::uint64_t of_heartbeats = 0;
   };
 
