@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <troupe/actors/client.hpp>
 #include <troupe/runtime/api/job.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 #include "desk.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using troupe::testing::patience;
 
 /// Tasks of the test wait here until the test has seen what it wants to see.
 std::promise<void>& gate() {
@@ -32,7 +34,7 @@ std::shared_future<void>& opened() {
 }
 
 std::int64_t wait_at_gate(std::int64_t number) {
-  opened().wait_for(60s);
+  opened().wait_for(2 * patience()); // longer than the test waits
   return number * number;
 }
 constexpr auto gate_task = troupe::task<"wait-at-gate", wait_at_gate>;
@@ -47,10 +49,11 @@ std::size_t entries_of(const char* folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator{folder}, fs::directory_iterator{}));
 }
 
-/// The kernel lists a thread for a moment after it was joined, so this looks until a deadline.
-bool no_more_threads_than(std::size_t known) {
-  const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (entries_of("/proc/self/task") > known) {
+/// The kernel lists a thread for a moment after it was joined, and what a descriptor refers to ends in its own time, so
+/// this looks until a deadline.
+bool come_down_to(std::size_t known, const char* folder) {
+  const auto deadline = std::chrono::steady_clock::now() + patience();
+  while (entries_of(folder) > known) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::yield();
   }
@@ -81,8 +84,8 @@ protected:
     system_.reset();
     EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-    EXPECT_EQ(entries_of("/proc/self/fd"), descriptors_);
-    EXPECT_TRUE(no_more_threads_than(threads_)) << "threads are left";
+    EXPECT_TRUE(come_down_to(descriptors_, "/proc/self/fd")) << "descriptors are left";
+    EXPECT_TRUE(come_down_to(threads_, "/proc/self/task")) << "threads are left";
     for (const auto& [number, handler] : handlers_) {
       struct sigaction now {};
       ASSERT_EQ(sigaction(number, nullptr, &now), 0);
@@ -103,7 +106,7 @@ protected:
 
   void stop(const troupe::embedded_cluster& cluster) {
     caf::scoped_actor self{*system_};
-    troupe::ask(self, cluster.driver, 20s, troupe::box(troupe::stop_session{"the test is over"}))
+    troupe::ask(self, cluster.driver, patience(), troupe::box(troupe::stop_session{"the test is over"}))
         .receive([](const troupe::boxed<troupe::acknowledged>&) {},
                  [&](const caf::error& why) { ADD_FAILURE() << troupe::describe(*system_, why); });
     troupe::shut_down(cluster.driver);
@@ -117,7 +120,7 @@ protected:
     const troupe::client_actor client = troupe::spawn_client(*system_, std::move(hears));
     submit(cluster, job, client);
     auto future = end.get_future();
-    EXPECT_EQ(future.wait_for(60s), std::future_status::ready);
+    EXPECT_EQ(future.wait_for(patience()), std::future_status::ready);
     const auto result = future.get();
     quit(client);
     return result;
@@ -126,7 +129,7 @@ protected:
   void submit(const troupe::embedded_cluster& cluster, const troupe::job& job, const troupe::client_actor& client) {
     caf::scoped_actor self{*system_};
     const auto spec = std::make_shared<const troupe::job_spec>(job.build({}, 0));
-    troupe::ask(self, cluster.driver, 10s, troupe::box(troupe::job_submission{spec, {}}), client)
+    troupe::ask(self, cluster.driver, patience(), troupe::box(troupe::job_submission{spec, {}}), client)
         .receive([](const troupe::boxed<troupe::job_accepted>&) {},
                  [&](const caf::error& why) { ADD_FAILURE() << troupe::describe(*system_, why); });
   }
@@ -143,7 +146,7 @@ protected:
   std::int64_t primes_below(std::int64_t limit, const primes::desk_actor& desk, std::uint32_t* executors = nullptr) {
     caf::scoped_actor self{*system_};
     std::int64_t found = -1;
-    troupe::ask(self, desk, 60s, primes::count_request{limit, 20})
+    troupe::ask(self, desk, patience(), primes::count_request{limit, 20})
         .receive(
             [&](const primes::count_reply& reply) {
               found = reply.primes;
@@ -203,12 +206,12 @@ TEST_F(embedding, hears_progress_before_the_end) {
   job.stage("wait").run(gate_task).arguments({1, 2, 3, 4, 5});
   submit(cluster, job, client);
   auto running = two_run.get_future();
-  EXPECT_EQ(running.wait_for(60s), std::future_status::ready);
+  EXPECT_EQ(running.wait_for(patience()), std::future_status::ready);
   auto ended = end.get_future();
   EXPECT_EQ(ended.wait_for(0s), std::future_status::timeout);
   opened();
   gate().set_value();
-  ASSERT_EQ(ended.wait_for(60s), std::future_status::ready);
+  ASSERT_EQ(ended.wait_for(patience()), std::future_status::ready);
   const auto outcome = ended.get();
   EXPECT_FALSE(outcome.failure) << outcome.failure.message;
   ASSERT_TRUE(outcome.results);

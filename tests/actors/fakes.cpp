@@ -15,6 +15,12 @@ driver_config plain_driver(std::shared_ptr<const session_secret> secret) {
   return config;
 }
 
+driver_config patient_driver(std::shared_ptr<const session_secret> secret) {
+  auto config = plain_driver(std::move(secret));
+  config.heartbeat_timeout = 24h;
+  return config;
+}
+
 namespace {
 
 struct no_state {

@@ -23,6 +23,8 @@ inline constexpr const char* cluster_name = "cluster-of-tests";
 
 /// A driver's configuration whose executors are started by hand: a beat per second, lost after ten.
 driver_config plain_driver(std::shared_ptr<const session_secret> secret);
+/// The same for a driver whose time passes by itself: it gives up nobody who is silent, as the executors of a test are.
+driver_config patient_driver(std::shared_ptr<const session_secret> secret);
 
 /// What a peer of the driver heard.
 struct heard_by_executor {

@@ -68,10 +68,10 @@ protected:
     const hello_opening opening{peer_role::executor, cluster_name};
     executor_registration registration;
     registration.info = testing::executor_builder{}.make({}, epoch);
-    ask(self, front, 10s, box(opening.message()))
+    ask(self, front, testing::patience(), box(opening.message()))
         .receive([&](const boxed<hello_challenge>& c) { registration.proof = *opening.answer(*c, *secret); },
                  [](const caf::error&) { ADD_FAILURE(); });
-    ask(self, front, 10s, box(std::move(registration)), w.handle)
+    ask(self, front, testing::patience(), box(std::move(registration)), w.handle)
         .receive(
             [&](const boxed<welcome>& answer, const dag_scheduler_actor& to) {
               w.admitted = {{}, answer->executor, to};
@@ -82,7 +82,7 @@ protected:
   }
   void submit(const std::shared_ptr<const job_spec>& job) {
     caf::scoped_actor self{system};
-    ask(self, front, 10s, box(job_submission{job, {}}), client_actor{client})
+    ask(self, front, testing::patience(), box(job_submission{job, {}}), client_actor{client})
         .receive([](const boxed<job_accepted>&) {}, [](const caf::error&) { ADD_FAILURE(); });
   }
   void succeed(worker& w, const testing::fake_attempt& a) {
@@ -96,7 +96,7 @@ protected:
   std::function<bool()> look = [] { return true; };
   node_config config{false};
   caf::actor_system system{config};
-  local_driver_actor front = spawn_driver(system, plain_driver(secret));
+  local_driver_actor front = spawn_driver(system, patient_driver(secret));
   local_client_actor client = spawn_client(system, [this] {
     client_config c;
     c.on_end = [this](const boxed<job_end>&) {
@@ -131,7 +131,7 @@ TEST_F(publication, passes_on_when_its_executor_has_said_goodbye) {
   succeed(w, w.attempts().at(0));
   ASSERT_TRUE(testing::wait_until([&] { return w.has_a_right(); })) << "the driver does not see it";
   caf::scoped_actor self{system};
-  ask(self, front, 10s, box(goodbye{w.admitted.id, 1, "done"}))
+  ask(self, front, testing::patience(), box(goodbye{w.admitted.id, 1, "done"}))
       .receive([](const boxed<acknowledged>&) {}, [](const caf::error&) { ADD_FAILURE(); });
   auto other = join(2);
   ASSERT_TRUE(testing::wait_until([&] { return !other.attempts().empty() || ends > 0; }));

@@ -28,7 +28,7 @@ struct node {
   result<boxed<Answer>> request(const Handle& whom, const Question&... question) {
     caf::scoped_actor self{system};
     result<boxed<Answer>> out{make_error(ec::internal, "no answer")};
-    ask(self, whom, 10s, question...)
+    ask(self, whom, testing::patience(), question...)
         .receive([&](const boxed<Answer>& answer) { out = answer; },
                  [&](const caf::error& why) { out = from_caf_error(system, why); });
     return out;
@@ -40,7 +40,7 @@ protected:
   std::shared_ptr<const session_secret> secret = std::make_shared<const session_secret>(session_secret::generate());
   node home;
   node away;
-  local_driver_actor inner = spawn_driver(home.system, plain_driver(secret));
+  local_driver_actor inner = spawn_driver(home.system, patient_driver(secret));
   driver_actor front = inner;
   driver_actor seen = connect_to_front();
 
@@ -63,7 +63,7 @@ protected:
   bool is_alive(const Handle& there) {
     caf::scoped_actor self{away.system};
     caf::error what;
-    ask(self, caf::actor_cast<caf::actor>(there), 10s, box(goodbye{}), box(goodbye{}))
+    ask(self, caf::actor_cast<caf::actor>(there), testing::patience(), box(goodbye{}), box(goodbye{}))
         .receive([] {}, [&](const caf::error& why) { what = why; });
     return what == caf::sec::unexpected_message;
   }
@@ -298,7 +298,7 @@ TEST_F(forgers, who_make_up_such_words_are_not_understood) {
   caf::scoped_actor self{home.system};
   const auto not_understood = [&] {
     std::uint64_t number = 0;
-    ask(self, scheduler, 10s, local(status_query{}))
+    ask(self, scheduler, testing::patience(), local(status_query{}))
         .receive([&](const local_message<cluster_status>& answer) { number = answer->dropped_messages; },
                  [](const caf::error& why) { ADD_FAILURE() << why.code(); });
     return number;
@@ -323,7 +323,7 @@ TEST_F(strangers, cannot_tell_a_client_that_its_job_is_over) {
   };
   EXPECT_EQ(heard_from_away({}), 0);
   EXPECT_EQ(heard_from_away(front), 0);
-  const auto elsewhere = spawn_driver(away.system, plain_driver(secret));
+  const auto elsewhere = spawn_driver(away.system, patient_driver(secret));
   const auto port = publish(away.system, elsewhere, 0, "127.0.0.1");
   ASSERT_TRUE(port);
   auto proxy = connect<driver_actor>(home.system, "127.0.0.1", *port);
@@ -338,7 +338,7 @@ caf::behavior lets_answer(caf::event_based_actor* self, const driver_actor& othe
 }
 
 TEST_F(strangers, who_answer_in_the_drivers_place_are_not_believed) {
-  const driver_actor elsewhere = spawn_driver(away.system, plain_driver(secret));
+  const driver_actor elsewhere = spawn_driver(away.system, patient_driver(secret));
   const auto port = publish(away.system, elsewhere, 0, "127.0.0.1");
   ASSERT_TRUE(port);
   auto proxy = connect<driver_actor>(home.system, "127.0.0.1", *port);
@@ -353,7 +353,7 @@ TEST_F(strangers, who_answer_in_the_drivers_place_are_not_believed) {
   config.on_end = [&](const error& why, bool) { ended.set_value(why); };
   const auto executor = spawn_executor(home.system, std::move(config));
   auto why = ended.get_future();
-  ASSERT_EQ(why.wait_for(10s), std::future_status::ready) << "it believes whoever answers";
+  ASSERT_EQ(why.wait_for(testing::patience()), std::future_status::ready) << "it believes whoever answers";
   EXPECT_THAT(why.get().message, ::testing::HasSubstr("answered in the driver's place"));
   shut_down(driver);
   shut_down(elsewhere);
@@ -376,7 +376,7 @@ TEST_F(strangers, who_are_admitted_cannot_speak_for_an_executor) {
     registration.info = testing::executor_builder{}.make({}, epoch);
     const auto handle = from.system.spawn(idle);
     caf::scoped_actor self{from.system};
-    ask(self, driver, 10s, box(std::move(registration)), handle)
+    ask(self, driver, testing::patience(), box(std::move(registration)), handle)
         .receive([&](const boxed<welcome>&, const dag_scheduler_actor& to) { scheduler = to; },
                  [](const caf::error&) { ADD_FAILURE(); });
     return handle;

@@ -8,8 +8,8 @@
 namespace troupe {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 using strings = std::vector<std::string>;
 

@@ -11,10 +11,10 @@
 namespace troupe {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// A machine that consists of answers.
 struct fake_machine {
@@ -134,7 +134,7 @@ TEST(discovery, errors_of_a_script_name_it_its_code_and_its_first_words) {
   };
   EXPECT_THAT(fault(program_output{3, "", "no driver\nsecond line"}),
               HasSubstr("ended with exit code 3: \"no driver\""));
-  EXPECT_THAT(fault(program_output{1, R"({"name": "gpu"})", ""}), testing::EndsWith("ended with exit code 1"));
+  EXPECT_THAT(fault(program_output{1, R"({"name": "gpu"})", ""}), ::testing::EndsWith("ended with exit code 1"));
   EXPECT_THAT(fault(program_output{0, "GPU 0", ""}), HasSubstr("cannot read \"GPU 0\" as a resource"));
   EXPECT_THAT(fault(program_output{0, R"({"name": "fpga"})", ""}),
               HasSubstr("returned resource name fpga and gpu was expected"));

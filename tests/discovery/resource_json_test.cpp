@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 void expect_malformed(std::string_view text, const std::string& words) {
   const auto found = parse_resource_json(text);

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-class scripts_test : public testing::Test {
+class scripts_test : public ::testing::Test {
 protected:
   scripts_test() {
     std::string name = (std::filesystem::temp_directory_path() / "troupe-discovery-XXXXXX").string();

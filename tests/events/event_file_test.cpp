@@ -10,14 +10,15 @@
 #include <nlohmann/json.hpp>
 
 #include <troupe/runtime/events/event_file.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe::events {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 /// A disk that can be full, and that can keep its writer waiting.
 struct disk {
@@ -38,7 +39,7 @@ struct disk {
   template <class Condition>
   void wait(Condition condition) {
     std::unique_lock lock{mutex};
-    ASSERT_TRUE(changed.wait_for(lock, std::chrono::minutes{1}, condition));
+    ASSERT_TRUE(changed.wait_for(lock, troupe::testing::patience(), condition));
   }
   /// What a reader makes of a line: its number, or the numbers that are missing.
   std::vector<std::string> story() {
@@ -81,7 +82,7 @@ private:
   disk* to_;
 };
 
-struct event_file_on_a_disk : testing::Test {
+struct event_file_on_a_disk : ::testing::Test {
   disk d;
 
   std::unique_ptr<event_file> open(std::size_t most_waiting = 100) {

@@ -8,11 +8,11 @@
 namespace troupe::events {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-struct event_stream_of_ten : testing::Test {
+struct event_stream_of_ten : ::testing::Test {
   event_stream stream{10};
 
   void happen(int count) {

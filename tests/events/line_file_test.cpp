@@ -18,11 +18,11 @@
 namespace troupe::events {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-struct lines_in_a_file : testing::Test {
+struct lines_in_a_file : ::testing::Test {
   std::string directory = [] {
-    std::string name = testing::TempDir() + "line-file-XXXXXX";
+    std::string name = ::testing::TempDir() + "line-file-XXXXXX";
     return std::string{mkdtemp(name.data())};
   }();
   std::string path = directory + "/lines";

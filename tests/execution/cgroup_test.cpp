@@ -10,7 +10,6 @@ namespace {
 using namespace testing_execution;
 using enum cgroup_controller;
 
-constexpr duration patience = std::chrono::seconds{20};
 constexpr std::uint64_t mib = 1 << 20;
 
 /// Runs a script of `sh` as a member of the group. @returns its wait status
@@ -190,7 +189,7 @@ TEST_F(real_group, is_removed_with_what_still_runs_in_it) {
   EXPECT_FALSE(group.remove(false, {}));
   EXPECT_TRUE(alive(pid));
   std::thread reaper{[pid] { ::waitpid(pid, nullptr, 0); }};
-  EXPECT_TRUE(group.remove(true, patience));
+  EXPECT_TRUE(group.remove(true, testing::patience()));
   reaper.join();
   for (const auto& part : group.parts()) EXPECT_FALSE(std::filesystem::exists(part.directory)) << part.directory;
 }

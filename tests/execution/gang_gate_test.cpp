@@ -13,10 +13,10 @@
 
 #include <gtest/gtest.h>
 
+#include <troupe/tests/support/patience.hpp>
+
 namespace troupe {
 namespace {
-
-constexpr auto patience = std::chrono::seconds{30};
 
 barrier_arrival arrival(partition_index partition, std::uint32_t round = 0) {
   return {stage_id{5}, 1, partition, 2, round, sync_kind::all_gather, "text"};
@@ -46,11 +46,11 @@ protected:
     });
     std::unique_lock lock{mutex};
     ++expected;
-    EXPECT_TRUE(changed.wait_for(lock, patience, [&] { return arrivals.size() >= expected; }));
+    EXPECT_TRUE(changed.wait_for(lock, testing::patience(), [&] { return arrivals.size() >= expected; }));
     return done;
   }
   static std::string end_of(std::future<std::string>& who) {
-    return who.wait_for(patience) == std::future_status::ready ? who.get() : "waits";
+    return who.wait_for(testing::patience()) == std::future_status::ready ? who.get() : "waits";
   }
 
   std::mutex mutex;
@@ -105,7 +105,7 @@ TEST_F(gang_gate_test, a_release_that_comes_with_the_arrival_is_not_lost) {
   gang_gate at_once{[&whose](const barrier_arrival& a) { whose->release(release({a.partition})); }};
   whose = &at_once;
   auto who = std::async(std::launch::async, [&] { return at_once.wait(arrival(4), nullptr) == nullptr; });
-  ASSERT_EQ(who.wait_for(patience), std::future_status::ready);
+  ASSERT_EQ(who.wait_for(testing::patience()), std::future_status::ready);
   EXPECT_TRUE(who.get());
 }
 

@@ -17,10 +17,12 @@
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/task_runner.hpp>
 #include <troupe/runtime/scheduling/result_entry.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe::testing_execution {
 
-inline constexpr auto deadline = std::chrono::seconds{30};
+/// Of all that is waited for.
+inline const duration deadline = testing::patience();
 
 /// A directory that is gone with the object.
 class scratch_directory {

@@ -13,6 +13,7 @@
 
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 #include "samples.hpp"
 
@@ -67,7 +68,7 @@ TEST(boxed, shares_the_value_within_a_system) {
   caf::scoped_actor self{n.system};
   const auto sent = box(executor_orders{});
   const executor_orders* received = nullptr;
-  ask(self, p, 10s, sent)
+  ask(self, p, troupe::testing::patience(), sent)
       .receive(
           [&](const boxed<executor_orders>& back) {
             received = &*back;
@@ -85,7 +86,7 @@ TEST(boxed, compares_by_content) {
 }
 
 /// Two nodes on loopback, a peer published on the first.
-struct two_nodes : testing::Test {
+struct two_nodes : ::testing::Test {
   void SetUp() override {
     p = server.system.spawn(peer, [this](const std::string& what) {
       const std::lock_guard lock{mutex};
@@ -115,7 +116,7 @@ TEST_F(two_nodes, exchange_boxes) {
   for (const auto& orders : samples::of<executor_orders>()) {
     const auto sent = box(orders);
     bool answered = false;
-    ask(self, *found, 10s, sent)
+    ask(self, *found, troupe::testing::patience(), sent)
         .receive(
             [&](const boxed<executor_orders>& back) {
               answered = true;
@@ -137,10 +138,10 @@ TEST_F(two_nodes, pass_a_handle_beside_a_box) {
   caf::scoped_actor self{remote.system};
   const auto progress = samples::of<job_progress>().front();
   tell(self, *found, box(progress), listener);
-  ASSERT_EQ(future.wait_for(10s), std::future_status::ready);
+  ASSERT_EQ(future.wait_for(troupe::testing::patience()), std::future_status::ready);
   EXPECT_TRUE(future.get() == progress);
   bool same = false;
-  ask(self, *found, 10s, box(goodbye{}), listener)
+  ask(self, *found, troupe::testing::patience(), box(goodbye{}), listener)
       .receive([&](const boxed<acknowledged>&, const client_actor& back) { same = back == listener; },
                [&](const caf::error& e) { FAIL() << describe(remote.system, e); });
   EXPECT_TRUE(same);
@@ -210,11 +211,11 @@ TEST_F(two_nodes, survive_a_malformed_message) {
   ASSERT_TRUE(found) << found.error().message;
   caf::scoped_actor self{forger};
   bool failed = false;
-  ask(self, *found, 10s, forged{"\x01\xff"})
+  ask(self, *found, troupe::testing::patience(), forged{"\x01\xff"})
       .receive([](const forged&) { FAIL() << "a handler took it"; },
                [&](const caf::error& e) { failed = e == caf::sec::unexpected_message; });
   EXPECT_TRUE(failed);
-  ASSERT_EQ(note.wait_for(10s), std::future_status::ready);
+  ASSERT_EQ(note.wait_for(troupe::testing::patience()), std::future_status::ready);
   const auto why = note.get();
   EXPECT_EQ(why.code, ec::malformed);
   EXPECT_TRUE(why.message.starts_with("malformed executor_orders: ")) << why.message;
@@ -228,7 +229,7 @@ TEST_F(two_nodes, survive_a_malformed_message) {
   ASSERT_TRUE(honest) << honest.error().message;
   caf::scoped_actor other{remote.system};
   bool answered = false;
-  ask(other, *honest, 10s, box(executor_orders{}))
+  ask(other, *honest, troupe::testing::patience(), box(executor_orders{}))
       .receive([&](const boxed<executor_orders>&) { answered = true; },
                [&](const caf::error& e) { FAIL() << describe(remote.system, e); });
   EXPECT_TRUE(answered);

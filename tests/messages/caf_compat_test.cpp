@@ -10,13 +10,14 @@
 
 #include <troupe/messages/caf_compat.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
-struct compat : testing::Test {
+struct compat : ::testing::Test {
   struct config : caf::actor_system_config {
     config() {
       init_types();
@@ -38,7 +39,8 @@ struct ears {
 template <class T>
 T heard(std::promise<T>& from) {
   auto future = from.get_future();
-  if (future.wait_for(10s) != std::future_status::ready) throw std::runtime_error{"nothing was heard"};
+  if (future.wait_for(troupe::testing::patience()) != std::future_status::ready)
+    throw std::runtime_error{"nothing was heard"};
   return future.get();
 }
 
@@ -61,15 +63,16 @@ odd_actor::behavior_type odd(stateful_pointer<odd_actor, odd_state> self, std::s
                 .on_forged = [e](const std::string& what) { e->forged.set_value(what); },
                 .on_exception = [e](const std::string& what) { e->exception.set_value(what); }});
   if (other) watch(self, other);
-  return {[self, other](const boxed<cancel_job>& what) {
-            if (what->reason == "throw") throw std::runtime_error{"on purpose"};
-            if (what->reason == "ask")
-              ask(self, other, 10s, box(stop_session{})).then([](const boxed<acknowledged>&) {});
-          },
-          [](const boxed<stop_session>& why) -> caf::result<boxed<acknowledged>> {
-            if (why->reason == "fine") return box(acknowledged{});
-            return to_caf_error(make_error(ec::refused, "not now: " + why->reason));
-          }};
+  return {
+      [self, other](const boxed<cancel_job>& what) {
+        if (what->reason == "throw") throw std::runtime_error{"on purpose"};
+        if (what->reason == "ask")
+          ask(self, other, troupe::testing::patience(), box(stop_session{})).then([](const boxed<acknowledged>&) {});
+      },
+      [](const boxed<stop_session>& why) -> caf::result<boxed<acknowledged>> {
+        if (why->reason == "fine") return box(acknowledged{});
+        return to_caf_error(make_error(ec::refused, "not now: " + why->reason));
+      }};
 }
 
 /// Ends an actor that declines to.
@@ -86,7 +89,7 @@ TEST_F(compat, hardened_actor_reports_what_is_unexpected) {
   caf::anon_send(caf::actor_cast<caf::actor>(actor), box(hello{}), box(goodbye{}));
   EXPECT_EQ(heard(e->unexpected), "troupe::boxed<troupe::hello>, troupe::boxed<troupe::goodbye>");
   bool alive = false;
-  ask(self, actor, 10s, box(stop_session{"fine"}))
+  ask(self, actor, troupe::testing::patience(), box(stop_session{"fine"}))
       .receive([&](const boxed<acknowledged>&) { alive = true; }, [](const caf::error&) {});
   EXPECT_TRUE(alive);
   shut_down(actor);
@@ -98,7 +101,7 @@ TEST_F(compat, hardened_actor_ends_after_an_exception_and_watchers_hear_of_it) {
   auto w = std::make_shared<ears>();
   const auto watcher = system.spawn(odd, w, actor, true);
   // The watcher has looked before the other throws: it answers in order.
-  ask(self, watcher, 10s, box(stop_session{"fine"}))
+  ask(self, watcher, troupe::testing::patience(), box(stop_session{"fine"}))
       .receive([](const boxed<acknowledged>&) {}, [](const caf::error&) { FAIL(); });
   tell(self, actor, box(cancel_job{{}, "throw"}));
   EXPECT_EQ(heard(e->exception), "on purpose");
@@ -122,7 +125,7 @@ TEST_F(compat, hardened_actor_may_decline_to_end) {
   shut_down(actor);
   EXPECT_FALSE(heard(e->exit).empty());
   bool alive = false;
-  ask(self, actor, 10s, box(stop_session{"fine"}))
+  ask(self, actor, troupe::testing::patience(), box(stop_session{"fine"}))
       .receive([&](const boxed<acknowledged>&) { alive = true; }, [](const caf::error&) {});
   EXPECT_TRUE(alive);
   end_against_its_will(actor);
@@ -164,7 +167,7 @@ TEST_F(compat, watching_what_has_ended_gives_a_notice) {
 TEST_F(compat, errors_pass_through_a_request) {
   const auto actor = system.spawn(odd, std::make_shared<ears>(), odd_actor{}, true);
   error got;
-  ask(self, actor, 10s, box(stop_session{"busy"}))
+  ask(self, actor, troupe::testing::patience(), box(stop_session{"busy"}))
       .receive([](const boxed<acknowledged>&) { FAIL(); },
                [&](const caf::error& e) { got = from_caf_error(system, e); });
   EXPECT_EQ(got, make_error(ec::refused, "not now: busy"));
@@ -176,7 +179,7 @@ TEST_F(compat, a_request_to_nobody_is_unreachable) {
   shut_down(actor);
   await_end(actor);
   error got;
-  ask(self, actor, 10s, box(stop_session{"fine"}))
+  ask(self, actor, troupe::testing::patience(), box(stop_session{"fine"}))
       .receive([](const boxed<acknowledged>&) { FAIL(); },
                [&](const caf::error& e) { got = from_caf_error(system, e); });
   EXPECT_EQ(got.code, ec::unreachable) << got.message;

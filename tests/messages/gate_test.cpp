@@ -8,6 +8,7 @@
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/tests/support/basp_stranger.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe {
 namespace {
@@ -76,7 +77,7 @@ guarded_actor::behavior_type guarded(stateful_pointer<guarded_actor, guarded_sta
 
 std::uint64_t counts(caf::scoped_actor& self, const guarded_actor& whom) {
   std::uint64_t number = 0;
-  ask(self, whom, 10s, box(status_query{}))
+  ask(self, whom, troupe::testing::patience(), box(status_query{}))
       .receive([&](const boxed<driver_heartbeat>& answer) { number = answer->number; },
                [&](const caf::error& e) { ADD_FAILURE() << describe(self->system(), e); });
   return number;
@@ -129,7 +130,7 @@ TEST(gate, drops_what_claims_to_come_from_its_own_node) {
   ASSERT_TRUE(forger.settle());
   caf::scoped_actor local{here.system};
   std::uint64_t seen = 0;
-  for (const auto deadline = std::chrono::steady_clock::now() + 10s;
+  for (const auto deadline = std::chrono::steady_clock::now() + troupe::testing::patience();
        seen == 0 && std::chrono::steady_clock::now() < deadline;)
     seen = counts(local, actor);
   EXPECT_EQ(seen, 1u);

@@ -13,6 +13,7 @@
 
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe {
 namespace {
@@ -86,10 +87,10 @@ protected:
       load<caf::io::middleman>();
       // As nodes have them: CAF gives handshakes up at every heartbeat.
       EXPECT_TRUE(set_caf_option(*this, "middleman.heartbeat-interval", "50ms"));
-      EXPECT_TRUE(set_caf_option(*this, "middleman.connection-timeout", "10s"));
+      EXPECT_TRUE(set_caf_option(*this, "middleman.connection-timeout", "2min"));
     }
   };
-  error failure(const std::string& host, std::uint16_t port, duration patience = 10s) {
+  error failure(const std::string& host, std::uint16_t port, duration patience = troupe::testing::patience()) {
     const auto found = connect<driver_actor>(system, host, port, patience);
     return found ? error{} : found.error();
   }
@@ -138,7 +139,7 @@ TEST_F(connecting, to_a_host_that_leaves_it_without_an_answer_takes_the_patience
     EXPECT_EQ(found.error().code, ec::unreachable);
     EXPECT_THAT(found.error().message, HasSubstr("no answer came within 200ms (troupe.driver.request-timeout)"));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s) << "the end of the system waited for the kernel's patience";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 100s) << "the end of the system waited for the kernel's patience";
 }
 
 TEST_F(connecting, ends_when_it_is_told_to) {

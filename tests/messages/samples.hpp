@@ -41,7 +41,7 @@ template <class Tuple>
 struct as_types;
 template <class... T>
 struct as_types<std::tuple<T...>> {
-  using type = testing::Types<T...>;
+  using type = ::testing::Types<T...>;
 };
 
 } // namespace detail

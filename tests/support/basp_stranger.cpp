@@ -1,5 +1,6 @@
 #include <troupe/tests/support/basp_stranger.hpp>
 
+#include <chrono>
 #include <set>
 #include <stdexcept>
 
@@ -10,12 +11,16 @@
 
 #include <caf/binary_deserializer.hpp>
 
+#include <troupe/tests/support/patience.hpp>
+
 namespace troupe::testing {
 namespace {
 
 constexpr std::size_t header_size = 32;
-/// Answers come at once, or never.
-constexpr timeval answer_patience{10, 0};
+/// Answers come soon, or never.
+timeval answer_patience() {
+  return {static_cast<time_t>(std::chrono::ceil<std::chrono::seconds>(patience()).count()), 0};
+}
 
 void append(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift);
@@ -35,7 +40,8 @@ basp_stranger::basp_stranger(caf::actor_system& words, std::uint16_t port) : wor
   where.sin_family = AF_INET;
   where.sin_port = htons(port);
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &answer_patience, sizeof answer_patience);
+  const auto limit = answer_patience();
+  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   if (connect(socket_, reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0)
     throw std::runtime_error{"cannot connect"};
   std::string header, payload;

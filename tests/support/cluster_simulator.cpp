@@ -268,7 +268,7 @@ void simulator::tick() {
   // Nor is it over before somebody has noticed what got lost.
   const bool over = jobs_are_over() && std::none_of(members_.begin(), members_.end(),
                                                     [this](const auto& m) { return misses_messages(*m.second); });
-  if (now_.time_since_epoch() > turmoil + patience && !over) {
+  if (now_.time_since_epoch() > turmoil + aftermath && !over) {
     std::string hanging;
     for (const auto id : running_) {
       const auto p = scheduler_.progress(id, now_);

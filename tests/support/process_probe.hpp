@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <troupe/runtime/time.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe::testing {
 
@@ -46,7 +47,7 @@ std::uint64_t resident_memory(pid_t pid);
 /// Waits until `condition()` holds, looking again after 1 ms at first and then ever less often, up to 50 ms.
 /// @returns whether it held before the deadline
 template <class Condition>
-bool wait_until(Condition condition, duration deadline = std::chrono::seconds{20});
+bool wait_until(Condition condition, duration deadline = patience());
 
 namespace detail {
 /// The pause before look number `look`, from 0.

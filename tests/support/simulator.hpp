@@ -27,8 +27,8 @@ namespace troupe::testing {
 
 using namespace std::chrono_literals;
 
-inline constexpr duration turmoil = 30s;      ///< so long things go wrong
-inline constexpr duration patience = 20'000s; ///< then every job has so long to end
+inline constexpr duration turmoil = 30s;       ///< so long things go wrong
+inline constexpr duration aftermath = 20'000s; ///< then every job has so long to end
 
 class simulator {
 public:

@@ -69,7 +69,8 @@ public:
     std::string master = "local[2]";
     /// GPU addresses that the machine pretends to have: `fake-0`, `fake-1`, …
     std::uint32_t fake_gpus = 0;
-    /// Settings as `key=value`; stronger than what a test cluster sets itself (short time-outs, no progress display).
+    /// Settings as `key=value`; stronger than what a test cluster sets itself (a longer driver-timeout, no progress
+    /// display).
     std::vector<std::string> conf = {};
     /// Text of a cluster file: its hosts, profiles and standing executors stand in place of those of `master`, its
     /// settings are weaker than `conf`.
@@ -79,7 +80,7 @@ public:
     /// What `make_session` passes on as the program's own arguments.
     std::vector<std::string> arguments = {};
     /// How long `check_clean` waits for what is still ending.
-    duration patience = std::chrono::seconds{5};
+    duration patience = testing::patience();
     /// Called by the destructor, once for each thing that is left, when `check_clean` was not called. Unset: the
     /// destructor throws test_cluster_error, unless another exception is on its way.
     std::function<void(const std::string& what)> on_left = {};
@@ -116,10 +117,10 @@ public:
   /// The one with this name. Throws test_cluster_error with the names that there are.
   executor find(std::string_view name) const;
   /// Waits until exactly `count` executors are admitted. Throws test_cluster_error with those that there are.
-  std::vector<executor> await_executors(std::size_t count, duration deadline = std::chrono::seconds{20}) const;
+  std::vector<executor> await_executors(std::size_t count, duration deadline = testing::patience()) const;
   /// Waits until nothing of any job is left in the cluster: no unfinished job, no lease, no task, no block. Throws
   /// test_cluster_error with what there is.
-  void await_idle(duration deadline = std::chrono::seconds{20}) const;
+  void await_idle(duration deadline = testing::patience()) const;
 
   /// SIGKILL, SIGSTOP, SIGCONT to an executor's process. Throw test_cluster_error for one in this process and for one
   /// that is gone.

@@ -28,10 +28,10 @@ public:
 
   bool is_over() const { return future_.wait_for(std::chrono::seconds{0}) == std::future_status::ready; }
   /// The result, or the exception of `work`. Throws where there is none before the deadline.
-  T get(std::chrono::seconds deadline = std::chrono::seconds{60}) {
+  T get(duration deadline = testing::patience()) {
     if (future_.wait_for(deadline) != std::future_status::ready) {
       jobs_->cancel_all("the test waited too long");
-      future_.wait_for(std::chrono::seconds{10});
+      future_.wait_for(testing::patience());
       throw test_cluster_error("the job did not end in time");
     }
     return future_.get();

@@ -37,7 +37,7 @@ bool ignore_cancellation(const std::string& directory) {
     arrive(directory, "stubborn");
   } catch (const std::runtime_error&) { // it was cancelled
     std::ofstream{directory + "/ignored"};
-    testing::wait_until([&] { return fs::exists(directory + "/stubborn.open"); }, 5min);
+    testing::wait_until([&] { return fs::exists(directory + "/stubborn.open"); }, 3 * testing::patience());
   }
   std::ofstream{directory + "/ended"};
   return true;
@@ -104,7 +104,7 @@ TEST(cancelled_tasks, that_do_not_end_have_their_executor_replaced_and_nothing_b
   ASSERT_TRUE(cluster.jobs().cancel(job_named(cluster, "stubborn").job, "enough"));
   EXPECT_EQ(stubborn->get().code, ec::cancelled);
   // It runs again elsewhere, although one failure would have failed its job.
-  const auto both = meeting.await("beside", 2, 60s);
+  const auto both = meeting.await("beside", 2);
   EXPECT_NE(both.at(0), both.at(1));
   EXPECT_TRUE(testing::wait_until([&] { return !testing::is_alive(first); })) << testing::look_at(first).text();
   EXPECT_FALSE(beside->is_over());
@@ -162,7 +162,8 @@ TEST_P(cancelled_things, a_command_that_ignores_TERM_is_killed_after_the_grace) 
                                       "trap 'touch asked' TERM\n"
                                       "touch started\n"
                                       "while :; do sleep 0.1; done");
-  test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=1s"}}};
+  // Longer than the command may stand still before it hears of it.
+  test_cluster cluster{{.master = GetParam(), .conf = {"troupe.task.kill-grace=5s"}}};
   background<job_end> running{
       cluster, [&] { return cluster.run_job_file("name: deaf\nstages: {work: {run: [" + program + "]}}\n"); }};
   ASSERT_TRUE(testing::wait_until([&] { return fs::exists(folder.path() + "/started"); }));

@@ -93,7 +93,7 @@ TEST_F(event_file, has_all_that_happened_on_three_executors) {
   auto process = started({"run", job, "--master=local-cluster[3,1,1g]", "--conf", "troupe.event-log.enabled=true",
                           "--conf", "troupe.event-log.directory=" + events(), "--conf", "troupe.executor.cores=1",
                           "--conf", "troupe.executor.memory=256m"});
-  EXPECT_EQ(process->wait(std::chrono::seconds{60}), 0) << process->output();
+  EXPECT_EQ(process->wait(), 0) << process->output();
   const auto all = lines();
   expect_no_gap(all);
   auto events = counted(all);
@@ -140,7 +140,7 @@ TEST_F(event_file, of_a_driver_that_is_killed_is_complete_up_to_its_last_line) {
                                                "troupe:\n  event-log: {enabled: true, directory: " +
                                                    events() + "}\n  executor: {cores: 1, memory: 256m}\n");
   auto up = started({"cluster", "up", "--config-file=" + cluster});
-  ASSERT_EQ(up->wait(std::chrono::seconds{60}), 0) << up->output();
+  ASSERT_EQ(up->wait(), 0) << up->output();
   auto status = started({"cluster", "status", "--json"});
   ASSERT_EQ(status->wait(), 0) << status->output();
   const auto session = json::parse(status->printed());
@@ -153,7 +153,7 @@ TEST_F(event_file, of_a_driver_that_is_killed_is_complete_up_to_its_last_line) {
   EXPECT_TRUE(testing::wait_until([&] { return counted(lines())["SparkListenerStageSubmitted"] == 2; }))
       << "what is decided is written soon";
   ASSERT_EQ(::kill(session.at("pid").get<pid_t>(), SIGKILL), 0);
-  EXPECT_NE(run->wait(std::chrono::seconds{60}), 0) << run->output();
+  EXPECT_NE(run->wait(), 0) << run->output();
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(directory()).empty(); }));
   const auto all = lines();
   expect_no_gap(all);

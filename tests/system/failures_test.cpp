@@ -35,11 +35,11 @@ test_cluster::options two_executors(std::vector<std::string> conf = {}) {
   return {.master = "local-cluster[2,1,1g]", .conf = std::move(conf)};
 }
 
-/// Silence is noticed soon; the tests' machine may be slow, so not too soon. What is frozen when it is told to end is
-/// killed soon.
+/// Silence is noticed soon, and yet an executor that stands still for some seconds is not given up. What is frozen when
+/// it is told to end is killed soon.
 std::vector<std::string> short_silence() {
-  return {"troupe.executor.heartbeat-interval=100ms", "troupe.executor.heartbeat-timeout=2s",
-          "troupe.executor.driver-timeout=2s", "troupe.task.kill-grace=500ms"};
+  return {"troupe.executor.heartbeat-interval=100ms", "troupe.executor.heartbeat-timeout=6s",
+          "troupe.executor.driver-timeout=6s", "troupe.task.kill-grace=500ms"};
 }
 
 test_cluster::executor executor_of(const test_cluster& cluster, pid_t pid) {

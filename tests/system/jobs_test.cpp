@@ -331,17 +331,16 @@ TEST_P(jobs_on_clusters, what_fits_no_empty_host_fails_at_once) {
                           .require(executor_resource_requests{}.cores(64).memory("1m"))
                           .require(task_resource_requests{}.cpus(1))
                           .build();
-  test_cluster cluster{GetParam().options({"troupe.scheduler.infeasible-timeout=60s"})};
+  test_cluster cluster{GetParam().options({"troupe.scheduler.infeasible-timeout=1d"})};
   auto session = cluster.make_session();
-  const auto before = std::chrono::steady_clock::now();
+  background<std::uint64_t> job{cluster, [&] { return session.range(0, 4, 2).with_resources(greedy).count(); }};
   try {
-    session.range(0, 4, 2).with_resources(greedy).count();
+    job.get(); // long before the day is over
     FAIL() << "the job succeeded";
   } catch (const job_error& e) {
     EXPECT_EQ(e.code(), ec::infeasible) << e.what();
     EXPECT_THAT(e.what(), AllOf(HasSubstr("64"), HasSubstr("cores"), HasSubstr(GetParam().master)));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds{20});
   cluster.check_clean();
 }
 

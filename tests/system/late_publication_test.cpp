@@ -25,8 +25,9 @@ struct by_hand {
 
   explicit by_hand(const std::string& job) {
     const auto card = base.path() + "/card";
-    driver = std::make_unique<role_process>(
-        "driver-of-hosts", std::vector<std::string>{"127.0.0.1", base.path() + "/run", card, base.path(), "2", job});
+    std::vector<std::string> of_the_driver{"127.0.0.1", base.path() + "/run", card, base.path(), "2", job};
+    for (const auto& setting : noticing_silence()) of_the_driver.push_back(setting);
+    driver = std::make_unique<role_process>("driver-of-hosts", of_the_driver);
     std::vector<std::string> words;
     testing::wait_until([&] {
       words.clear();
@@ -37,7 +38,7 @@ struct by_hand {
     if (words.size() != 4) throw test_cluster_error("the driver did not start: " + driver->output());
     for (const auto* host : {"host-1", "host-2"}) {
       auto arguments = words;
-      arguments.insert(arguments.end(), {host, "127.0.0.1", "troupe.executor.driver-timeout=3s"});
+      arguments.insert(arguments.end(), {host, "127.0.0.1", "troupe.executor.driver-timeout=6s"});
       executors.push_back(std::make_unique<role_process>("executor", arguments));
     }
   }
@@ -51,7 +52,7 @@ TEST(late_publication, of_an_executor_that_was_paused_is_void) {
   late.go(0); // the command ends, and its executor does not see it
   ASSERT_TRUE(late.await(1)) << "never declared lost: " << cluster.driver->output();
   late.go(1);
-  EXPECT_EQ(cluster.driver->wait(std::chrono::seconds{60}), 0) << cluster.driver->output();
+  EXPECT_EQ(cluster.driver->wait(), 0) << cluster.driver->output();
   EXPECT_THAT(cluster.driver->output(), HasSubstr("the job has succeeded"));
   EXPECT_EQ(late.output(), "1");
   EXPECT_THAT(late.in_place(), ElementsAre("made")) << "nothing is left of what waited";
@@ -72,7 +73,7 @@ TEST(late_publication, of_an_executor_that_was_paused_is_void_while_the_job_goes
   EXPECT_TRUE(cluster.executors[1]->wait().has_value()) << "it goes on without a driver";
   EXPECT_EQ(late.output(), "") << "the first attempt was not accepted";
   late.go(1);
-  EXPECT_EQ(cluster.driver->wait(std::chrono::seconds{60}), 0) << cluster.driver->output();
+  EXPECT_EQ(cluster.driver->wait(), 0) << cluster.driver->output();
   EXPECT_EQ(late.output(), "1");
   EXPECT_THAT(late.in_place(), ElementsAre("made"));
 }

@@ -40,7 +40,7 @@ TEST_P(main_job, counts_as_coreutils_do) {
   program_process job{{TROUPE_SIMILAR_TEXTS, std::string{"--master="} + GetParam(), "--conf",
                        "troupe.run-directory=" + scratch.path() + "/run", "--conf", "troupe.gpu.discovery=fake",
                        "--counts", counted}};
-  EXPECT_EQ(job.wait(std::chrono::seconds{60}), 0) << job.output();
+  EXPECT_EQ(job.wait(), 0) << job.output();
   EXPECT_THAT(job.printed(), AllOf(HasSubstr("most similar"), ContainsRegex("the +[0-9]+ +[0-9]+"),
                                    ContainsRegex("C: similarities.*gpu fake-[01] \\(0.5\\)"), HasSubstr("made up")));
   const auto expected = scratch.path() + "/expected";
@@ -59,7 +59,7 @@ TEST(main_job_whose_program_is_gone, starts_its_executors_all_the_same) {
                        R"(cp "$1" "$2/own" && exec 3<"$2/own" && rm "$2/own" && shift 2 && exec /proc/self/fd/3 "$@")",
                        "sh", TROUPE_SIMILAR_TEXTS, scratch.path(), "--master=local-cluster[1,2,2g]", "--conf",
                        "troupe.run-directory=" + scratch.path() + "/run", "--conf", "troupe.gpu.discovery=fake"}};
-  EXPECT_EQ(job.wait(std::chrono::seconds{60}), 0) << job.output();
+  EXPECT_EQ(job.wait(), 0) << job.output();
   EXPECT_THAT(job.printed(), HasSubstr("most similar"));
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
 }

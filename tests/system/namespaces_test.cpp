@@ -32,12 +32,15 @@ struct cluster_of_hosts {
 
   /// @param job file of the job to run in place of that one
   /// @param own a directory that each host has for itself
-  /// @param patience of the executors, with a driver that is out of reach
+  /// @param of_the_driver settings
+  /// @param driver_timeout of the executors, with a driver that is out of reach
   explicit cluster_of_hosts(const std::string& job = {}, const std::string& own = {},
-                            const std::string& patience = "2s") {
+                            const std::vector<std::string>& of_the_driver = {},
+                            const std::string& driver_timeout = "10s") {
     const auto card = base.path() + "/card";
     std::vector<std::string> task{network.address(0), base.path() + "/run", card, meeting.directory(), "2"};
     if (!job.empty()) task.push_back(job);
+    task.insert(task.end(), of_the_driver.begin(), of_the_driver.end());
     driver = std::make_unique<role_process>("driver-of-hosts", task, network.on(0));
     testing::wait_until([&] {
       words.clear();
@@ -51,7 +54,7 @@ struct cluster_of_hosts {
       arguments.push_back("host-" + std::to_string(i));
       arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
       for (const auto& setting :
-           {std::string{"troupe.security.insecure=true"}, "troupe.executor.driver-timeout=" + patience,
+           {std::string{"troupe.security.insecure=true"}, "troupe.executor.driver-timeout=" + driver_timeout,
             std::string{"troupe.transfer.same-host=never"}})
         arguments.emplace_back(setting);
       auto before = network.on(i);
@@ -68,17 +71,17 @@ TEST(hosts_of_a_network, run_a_job_with_shuffles_between_them) {
   cluster_of_hosts hosts;
   hosts.meeting.await("map", 2);
   for (const auto* point : three_points) hosts.meeting.open(point);
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
   for (auto& executor : hosts.executors) EXPECT_EQ(executor->wait(), 0) << executor->output();
 }
 
 TEST(hosts_of_a_network, one_that_is_cut_off_is_given_up_and_ends_by_itself) {
-  cluster_of_hosts hosts;
+  cluster_of_hosts hosts{{}, {}, noticing_silence(), "6s"};
   hosts.meeting.await("map", 4); // all four tasks: two on each host
   hosts.network.cut(2);
   for (const auto* point : three_points) hosts.meeting.open(point);
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
   EXPECT_EQ(hosts.executors[0]->wait(), 0) << hosts.executors[0]->output();
   const auto code = hosts.executors[1]->wait();
@@ -110,8 +113,8 @@ stages:
     run: [sh, -c, 'cp "$1" )" << seen << R"(/"$2"; echo "$1" >>)"
                                              << seen << R"(/names', use, "{input}", "{partition}"]
 )";
-  cluster_of_hosts hosts{folder.path() + "/job.yaml", own};
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  cluster_of_hosts hosts{folder.path() + "/job.yaml", own, {"troupe.locality.host-wait=never"}};
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("the job has succeeded"));
   EXPECT_TRUE(std::filesystem::is_empty(own)) << "each host has its own";
   for (const auto* partition : {"0", "1", "2"}) {
@@ -129,12 +132,12 @@ stages:
 
 TEST(hosts_of_a_network, one_that_is_cut_off_publishes_nothing_over_the_accepted_attempt) {
   const late_attempt late{"host-2"};
-  cluster_of_hosts hosts{late.job(), {}, "30s"};
+  cluster_of_hosts hosts{late.job(), {}, noticing_silence(), "1h"};
   ASSERT_TRUE(late.await(0)) << hosts.all_output();
   hosts.network.cut(2);
   ASSERT_TRUE(late.await(1)) << "never declared lost: " << hosts.all_output();
   late.go(1);
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("the job has succeeded"));
   late.go(0); // its command ends now; the executor has not missed its driver for long enough to end it
   hosts.network.heal(2);
@@ -157,17 +160,17 @@ TEST_P(killed_on_its_host, costs_nothing_but_time) {
   hosts.meeting.await(GetParam(), 4); // all four tasks: two on each host
   hosts.executors[1]->kill(SIGKILL);
   for (const auto* point : three_points) hosts.meeting.open(point);
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
   EXPECT_EQ(hosts.executors[0]->wait(), 0) << hosts.executors[0]->output();
 }
 
 TEST(hosts_of_a_network, one_that_freezes_is_given_up) {
-  cluster_of_hosts hosts;
+  cluster_of_hosts hosts{{}, {}, noticing_silence(), "6s"};
   hosts.meeting.await("map", 4);
   hosts.executors[1]->kill(SIGSTOP);
   for (const auto* point : three_points) hosts.meeting.open(point);
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
   hosts.executors[1]->kill(SIGCONT);
   EXPECT_TRUE(hosts.executors[1]->wait().has_value()) << "it goes on without a driver";
@@ -187,7 +190,7 @@ TEST(hosts_of_a_network, one_with_another_secret_is_refused_by_name) {
   EXPECT_NE(*code, 0);
   EXPECT_THAT(stranger.output(), HasSubstr("does not know this secret"));
   for (const auto* point : three_points) hosts.meeting.open(point);
-  EXPECT_EQ(hosts.driver->wait(std::chrono::seconds{60}), 0) << hosts.all_output();
+  EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("as expected"));
 }
 

@@ -83,7 +83,7 @@ TEST_F(pipelines_of_a_cluster, end_where_there_is_room_for_one_executor) {
 
 TEST_F(pipelines_of_a_cluster, keep_who_has_what_was_not_read_yet) {
   test_cluster cluster{
-      {.master = "local-cluster[2,1,1g]", .conf = {"troupe.dynamic-allocation.executor-idle-timeout=300ms"}}};
+      {.master = "local-cluster[2,1,1g]", .conf = {"troupe.dynamic-allocation.executor-idle-timeout=100ms"}}};
   auto session = cluster.make_session();
   auto running = std::async(std::launch::async, [&] {
     return session.range(0, 1, 1)
@@ -106,7 +106,7 @@ TEST_F(pipelines_of_a_cluster, keep_who_has_what_was_not_read_yet) {
   std::ifstream{meeting.directory() + "/made.pid"} >> maker;
   EXPECT_NE(maker, user);
   const auto is_gone = [&] { return ::kill(maker, 0) != 0; };
-  EXPECT_FALSE(testing::wait_until(is_gone, 2s)) << "before six idle time-outs were over";
+  EXPECT_FALSE(testing::wait_until(is_gone, 600ms)) << "before six idle time-outs were over";
   meeting.open("use");
   EXPECT_THAT(running.get(), ElementsAre(2));
   EXPECT_TRUE(testing::wait_until(is_gone)) << "it holds nothing any more";

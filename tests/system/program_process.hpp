@@ -12,7 +12,12 @@
 
 namespace troupe::system_tests {
 
-/// A process with an empty standard input. Killed and waited for when it goes out of scope.
+/// A driver-timeout for executors that a driver does not lose which stands still for some seconds, as a machine may.
+/// Those of a driver that was killed end after it.
+inline constexpr const char* outlives_a_stall = "6s";
+
+/// A process with an empty standard input, and with `outlives_a_stall` as `TROUPE_CONF_EXECUTOR_DRIVER_TIMEOUT` unless
+/// that is set. Killed and waited for when it goes out of scope.
 class program_process {
 public:
   /// @param words the program, looked for in PATH where it has no slash, and its arguments
@@ -28,7 +33,7 @@ public:
   /// What it wrote so far to standard output, then to standard error.
   std::string output() const;
   /// Waits for its end. @returns the exit code, 128 + the signal, or nothing after the deadline
-  std::optional<int> wait(duration deadline = std::chrono::seconds{30});
+  std::optional<int> wait(duration deadline = testing::patience());
   void kill(int signal) const;
 
 private:

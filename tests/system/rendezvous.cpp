@@ -26,7 +26,8 @@ void arrive(const std::string& directory, const std::string& point) {
   std::ofstream{directory + "/" + point + ".at." + std::to_string(getpid()) + "." + std::to_string(++arrivals)};
   const auto* const context = task_context::find_current();
   const auto killed = [&] { return context && context->cancelled(); };
-  testing::wait_until([&] { return killed() || fs::exists(open_file(directory, point)); }, std::chrono::minutes{5});
+  // Longer than the test waits for anything else.
+  testing::wait_until([&] { return killed() || fs::exists(open_file(directory, point)); }, 3 * testing::patience());
   if (killed()) throw std::runtime_error("killed while waiting at " + point);
 }
 

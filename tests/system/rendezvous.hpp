@@ -25,7 +25,7 @@ public:
   std::vector<pid_t> arrivals(const std::string& point) const;
   /// Waits until there are at least `count` arrivals and gives them. Throws test_cluster_error.
   std::vector<pid_t> await(const std::string& point, std::size_t count = 1,
-                           duration deadline = std::chrono::seconds{30}) const;
+                           duration deadline = testing::patience()) const;
 
 private:
   testing::temporary_directory directory_;

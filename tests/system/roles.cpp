@@ -28,7 +28,8 @@ resource_profile executor_by_hand() {
 /// directory, directory of the rendezvous.
 int play_driver(const std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
-  for (const auto& assignment : {"troupe.master=" + arguments.at(0), "troupe.run-directory=" + arguments.at(1)})
+  for (const auto& assignment : {"troupe.master=" + arguments.at(0), "troupe.run-directory=" + arguments.at(1),
+                                 "troupe.executor.driver-timeout=" + std::string{outlives_a_stall}})
     if (auto taken = builder.add_argument(assignment); !taken) throw std::runtime_error(taken.error().message);
   application::options opts;
   opts.effective = *builder.build();
@@ -39,17 +40,27 @@ int play_driver(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+/// Takes those that are settings out of the arguments.
+std::vector<std::string> take_settings(std::vector<std::string>& arguments) {
+  const auto first = std::stable_partition(arguments.begin(), arguments.end(),
+                                           [](const std::string& a) { return !a.starts_with("troupe."); });
+  std::vector<std::string> taken(first, arguments.end());
+  arguments.erase(first, arguments.end());
+  return taken;
+}
+
 /// A driver on one of several hosts, whose executors are started by hand. ARGUMENTS: its address, parent of the run
-/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for.
-std::unique_ptr<application> start_driver_of_hosts(const std::vector<std::string>& arguments) {
+/// directory, file for what executors need to know, directory of the rendezvous, number of executors to wait for; and,
+/// anywhere, settings.
+std::unique_ptr<application> start_driver_of_hosts(std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
+  const auto given = take_settings(arguments);
   for (const auto& assignment :
        {"troupe.master=" + arguments.at(0) + ":1", "troupe.driver.bind-address=" + arguments.at(0),
         "troupe.run-directory=" + arguments.at(1), std::string{"troupe.security.insecure=true"},
-        std::string{"troupe.executor.heartbeat-interval=100ms"}, std::string{"troupe.executor.heartbeat-timeout=2s"},
-        // A reader whose peer is cut off gives up on it.
-        std::string{"troupe.transfer.same-host=never"}, std::string{"troupe.transfer.connect-timeout=1s"},
-        std::string{"troupe.transfer.read-timeout=2s"}})
+        std::string{"troupe.transfer.same-host=never"}})
+    if (auto taken = builder.add_default(assignment); !taken) throw std::runtime_error(taken.error().message);
+  for (const auto& assignment : given)
     if (auto taken = builder.add_argument(assignment); !taken) throw std::runtime_error(taken.error().message);
   const auto effective = builder.build();
   if (!effective) throw std::runtime_error(effective.error().message);
@@ -71,7 +82,7 @@ std::unique_ptr<application> start_driver_of_hosts(const std::vector<std::string
 }
 
 /// It runs a job whose tasks wait at their points, or that of a job file, where one more argument names it.
-int play_driver_of_hosts(const std::vector<std::string>& arguments) {
+int play_driver_of_hosts(std::vector<std::string> arguments) {
   const auto app = start_driver_of_hosts(arguments);
   if (arguments.size() > 5) {
     auto job = load_job(arguments[5], {2});
@@ -125,7 +136,7 @@ bool move_data(session& session, const std::string& what, std::int64_t megabytes
 }
 
 /// It moves data between "begin" and "end". Two more arguments: shuffle, cache or broadcast, and megabytes.
-int play_driver_of_data(const std::vector<std::string>& arguments) {
+int play_driver_of_data(std::vector<std::string> arguments) {
   const auto app = start_driver_of_hosts(arguments);
   session session{app->jobs(), app->make_session_options()};
   arrive(arguments.at(3), "begin");
@@ -139,6 +150,8 @@ int play_driver_of_data(const std::vector<std::string>& arguments) {
 /// run directory, own name, own address, then settings.
 int play_executor(const std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
+  if (auto taken = builder.add_default("troupe.executor.driver-timeout=" + std::string{outlives_a_stall}); !taken)
+    throw std::runtime_error(taken.error().message);
   for (std::size_t i = 6; i < arguments.size(); ++i)
     if (auto taken = builder.add_argument(arguments[i]); !taken) throw std::runtime_error(taken.error().message);
   if (auto taken = builder.add_argument("troupe.executor.bind-address=" + arguments.at(5)); !taken)
@@ -181,7 +194,7 @@ int play_waiting_client(int argc, char** argv) {
 int play_stubborn_client(int argc, char** argv) {
   return run(argc, argv, [](session& session) {
     std::cout << "counted " << session.range(0, 100, 4).count() << std::endl;
-    testing::wait_until([] { return false; }, std::chrono::seconds{60});
+    testing::wait_until([] { return false; }, 2 * testing::patience()); // longer than the test waits
   });
 }
 

@@ -14,6 +14,8 @@
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/tests/system/program_process.hpp>
+#include <troupe/tests/system/settings_support.hpp>
 
 namespace troupe::system_tests {
 
@@ -23,7 +25,7 @@ int play_services(const std::vector<std::string>& arguments) {
   sigaddset(&waited, SIGTERM);
   sigaddset(&waited, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &waited, nullptr);
-  const settings effective;
+  const auto effective = settings_of({"troupe.executor.driver-timeout=" + std::string{outlives_a_stall}});
   const auto where = parse_endpoint(arguments.at(0));
   auto secret = session_secret::load(arguments.at(2));
   if (!where || !secret) throw std::runtime_error("bad arguments");

@@ -116,7 +116,7 @@ TEST_F(transfer_test, an_idle_connection_holds_no_block) {
       EXPECT_EQ(s.receive(announced->size).size(), announced->size);
     }
     store->remove(stage_id{1});
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{deadline_ms};
+    const auto end = std::chrono::steady_clock::now() + deadline;
     while (store->bytes_in_memory() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     ASSERT_EQ(store->bytes_in_memory(), 0u) << count;
   }
@@ -153,7 +153,7 @@ TEST_F(transfer_test, a_reader_that_takes_nothing_for_too_long_is_dropped) {
   ASSERT_TRUE(protocol::read_data(s.receive_frame()));
   // The server closes once its buffers are full and nothing has moved; only then is the rest read here.
   store->remove(stage_id{1});
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{deadline_ms};
+  const auto end = std::chrono::steady_clock::now() + deadline;
   const auto held = [&] {
     std::error_code gone;
     for (const auto& open : std::filesystem::directory_iterator{"/proc/self/fd"})

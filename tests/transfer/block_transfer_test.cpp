@@ -261,7 +261,7 @@ TEST_F(transfer_test, a_killed_attempt_stops_waiting_for_its_inputs) {
     peer.ended();
   }};
   auto options = client_options();
-  options.read_timeout = std::chrono::seconds{5};
+  options.read_timeout = deadline;
   options.attempts = 1;
   block_client c{options, secret, nullptr};
   stage_install stage;

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr duration long_enough = std::chrono::seconds{30};
+const duration long_enough = testing::patience();
 constexpr broadcast_id id{0x0123456789abcdefu, 7};
 
 bool never() { return false; }

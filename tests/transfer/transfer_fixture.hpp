@@ -21,11 +21,16 @@
 #include <troupe/runtime/transfer/block_protocol.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
 #include <troupe/tests/support/blocks.hpp>
+#include <troupe/tests/support/patience.hpp>
 
 namespace troupe::testing_transfer {
 
-inline constexpr int deadline_ms = 30'000;
+inline const duration deadline = testing::patience();
 inline const std::string cluster = "test-cluster";
+
+inline int milliseconds_of(duration time) {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
 
 using testing::content_of;
 using testing::text_of;
@@ -84,7 +89,7 @@ public:
     std::size_t filled = 0;
     while (filled < count) {
       pollfd p{fd_, POLLIN, 0};
-      if (::poll(&p, 1, deadline_ms) != 1) throw std::runtime_error("nothing came before the deadline");
+      if (::poll(&p, 1, milliseconds_of(deadline)) != 1) throw std::runtime_error("nothing came before the deadline");
       const auto n = ::recv(fd_, bytes.data() + filled, count - filled, 0);
       if (n <= 0) break;
       filled += static_cast<std::size_t>(n);
