@@ -158,7 +158,8 @@ local_driver_actor::behavior_type behavior(driver_pointer self, driver_config co
                     const auto it = mine.executors.find(e.info.executor);
                     if (it == mine.executors.end()) continue;
                     e.block_bytes = it->second.block_bytes;
-                    if (now_of(self) - it->second.last_beat > 3 * mine.config.heartbeat_interval) e.state = "silent";
+                    if (mine.silence_of(it->second, now_of(self)) > 3 * mine.config.heartbeat_interval)
+                      e.state = "silent";
                   }
                   promise.deliver(box(std::move(full)));
                 },

@@ -272,11 +272,18 @@ void driver_state::feed(driver_pointer self) {
   }
 }
 
+duration driver_state::lateness_at(time_point now) const {
+  return std::max(duration::zero(), now - last_tick - config.heartbeat_interval / 4);
+}
+
+duration driver_state::silence_of(const known_executor& executor, time_point now) const {
+  const auto since = now - executor.last_beat;
+  return since - std::min(lateness_at(now), since);
+}
+
 void driver_state::tick_passed(driver_pointer self) {
   const auto now = now_of(self);
-  const auto interval = config.heartbeat_interval / 4;
-  // Our own lateness is nobody's silence.
-  const auto lateness = std::max(duration::zero(), now - last_tick - interval);
+  const auto lateness = lateness_at(now);
   last_tick = now;
   std::vector<executor_id> silent;
   for (auto& [id, e] : executors) {

@@ -22,16 +22,20 @@ result<void> node_config::apply(const settings& s) {
   // Work stealing makes idle pool threads poll and take the cores that tasks should have; unlimited throughput lets a
   // busy sender starve the socket loop.
   const auto threads = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
-  const auto milliseconds = [&](auto k) {
-    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(s.get(k)).count()) + "ms";
+  // CAF takes its own lateness for a peer's silence, so its time-out is long: it only ends connections of which nothing
+  // is heard any more. Executors and drivers are judged by their heartbeats, which know better.
+  const auto connection_timeout =
+      std::max<duration>(std::chrono::seconds{60}, 2 * s.get(keys::executor_heartbeat_timeout));
+  const auto text = [](duration d) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + "ms";
   };
   const std::pair<std::string, std::string> defaults[] = {
       {"scheduler.policy", "sharing"},
       {"scheduler.max-throughput", "100"},
       {"scheduler.max-threads", std::to_string(threads)},
       {"middleman.workers", "0"},
-      {"middleman.heartbeat-interval", milliseconds(keys::executor_heartbeat_interval)},
-      {"middleman.connection-timeout", milliseconds(keys::executor_heartbeat_timeout)},
+      {"middleman.heartbeat-interval", text(s.get(keys::executor_heartbeat_interval))},
+      {"middleman.connection-timeout", text(connection_timeout)},
   };
   for (const auto& [key, value] : defaults) {
     if (s.caf().contains(key)) continue;

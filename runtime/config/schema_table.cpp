@@ -132,7 +132,7 @@ constexpr setting_schema entries[] = {
     count(keys::executor_cores, "1", 1, largest_count, all,
           "Cores of an executor of the default profile, or of an executor that is started by hand; not set: as many as "
           "one of its tasks takes, at least 1."),
-    time(keys::executor_driver_timeout, "3s", 10 * ns_per_ms, executor,
+    time(keys::executor_driver_timeout, "6s", 10 * ns_per_ms, executor,
          "An executor ends itself when the driver has been out of reach for so long."),
     time(keys::executor_heartbeat_interval, "1s", 10 * ns_per_ms, all,
          "How often driver and executor tell each other that they live."),

@@ -259,6 +259,7 @@ TEST_F(driver, takes_its_own_lateness_for_nobodys_silence) {
   ASSERT_FALSE(admit().failed);
   world.jump(60s); // as if this process had been stopped
   EXPECT_EQ(admitted(), 1u);
+  EXPECT_EQ(status_of(world, front).executors[0].state, "active");
   world.pass(9s, 50ms);
   EXPECT_EQ(admitted(), 1u);
   world.pass(2s, 50ms);

@@ -42,7 +42,7 @@ TEST(settings, have_documented_defaults) {
   EXPECT_EQ(s.get(keys::task_max_failures), 4);
   EXPECT_EQ(s.get(keys::executor_heartbeat_interval), 1s);
   EXPECT_EQ(s.get(keys::executor_heartbeat_timeout), 10s);
-  EXPECT_EQ(s.get(keys::executor_driver_timeout), 3s);
+  EXPECT_EQ(s.get(keys::executor_driver_timeout), 6s);
   EXPECT_EQ(s.get(keys::executor_memory), std::int64_t{1} << 30);
   EXPECT_EQ(s.get(keys::task_max_inline_result), 1 << 20);
   EXPECT_EQ(s.get(keys::task_cpus), share::whole(1));

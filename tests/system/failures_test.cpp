@@ -39,7 +39,7 @@ test_cluster::options two_executors(std::vector<std::string> conf = {}) {
 /// it is told to end is killed soon.
 std::vector<std::string> short_silence() {
   return {"troupe.executor.heartbeat-interval=100ms", "troupe.executor.heartbeat-timeout=6s",
-          "troupe.executor.driver-timeout=6s", "troupe.task.kill-grace=500ms"};
+          "troupe.task.kill-grace=500ms"};
 }
 
 test_cluster::executor executor_of(const test_cluster& cluster, pid_t pid) {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <string_view>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -44,17 +43,7 @@ program_process::program_process(std::vector<std::string> words, bool own_group)
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes,
                            own_group ? POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSIGDEF);
-  constexpr std::string_view driver_timeout = "TROUPE_CONF_EXECUTOR_DRIVER_TIMEOUT=";
-  auto added = std::string{driver_timeout} + outlives_a_stall;
-  std::vector<char*> environment;
-  bool is_set = false;
-  for (auto* const* variable = environ; *variable; ++variable) {
-    environment.push_back(*variable);
-    is_set = is_set || std::string_view{*variable}.starts_with(driver_timeout);
-  }
-  if (!is_set) environment.push_back(added.data());
-  environment.push_back(nullptr);
-  const int failure = posix_spawnp(&pid_, argv[0], &files, &attributes, argv.data(), environment.data());
+  const int failure = posix_spawnp(&pid_, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failure != 0) throw test_cluster_error("cannot start " + words[0] + ": " + std::strerror(failure));

@@ -12,12 +12,7 @@
 
 namespace troupe::system_tests {
 
-/// A driver-timeout for executors that a driver does not lose which stands still for some seconds, as a machine may.
-/// Those of a driver that was killed end after it.
-inline constexpr const char* outlives_a_stall = "6s";
-
-/// A process with an empty standard input, and with `outlives_a_stall` as `TROUPE_CONF_EXECUTOR_DRIVER_TIMEOUT` unless
-/// that is set. Killed and waited for when it goes out of scope.
+/// A process with an empty standard input. Killed and waited for when it goes out of scope.
 class program_process {
 public:
   /// @param words the program, looked for in PATH where it has no slash, and its arguments

@@ -28,8 +28,7 @@ resource_profile executor_by_hand() {
 /// directory, directory of the rendezvous.
 int play_driver(const std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
-  for (const auto& assignment : {"troupe.master=" + arguments.at(0), "troupe.run-directory=" + arguments.at(1),
-                                 "troupe.executor.driver-timeout=" + std::string{outlives_a_stall}})
+  for (const auto& assignment : {"troupe.master=" + arguments.at(0), "troupe.run-directory=" + arguments.at(1)})
     if (auto taken = builder.add_argument(assignment); !taken) throw std::runtime_error(taken.error().message);
   application::options opts;
   opts.effective = *builder.build();
@@ -150,8 +149,6 @@ int play_driver_of_data(std::vector<std::string> arguments) {
 /// run directory, own name, own address, then settings.
 int play_executor(const std::vector<std::string>& arguments) {
   settings_builder builder{"/"};
-  if (auto taken = builder.add_default("troupe.executor.driver-timeout=" + std::string{outlives_a_stall}); !taken)
-    throw std::runtime_error(taken.error().message);
   for (std::size_t i = 6; i < arguments.size(); ++i)
     if (auto taken = builder.add_argument(arguments[i]); !taken) throw std::runtime_error(taken.error().message);
   if (auto taken = builder.add_argument("troupe.executor.bind-address=" + arguments.at(5)); !taken)

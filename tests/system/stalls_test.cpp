@@ -1,0 +1,184 @@
+// Processes that stand still for three seconds, as those of a busy virtual machine do: no executor and no job is lost.
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/tests/system/program_process.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+constexpr auto stall = 3s;
+
+std::string content_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return text.str();
+}
+
+/// The first group of the pattern once the text has it.
+std::string awaited(const std::function<std::string()>& text, const std::string& pattern) {
+  std::smatch found;
+  std::string seen;
+  const bool there = testing::wait_until([&] {
+    seen = text();
+    return std::regex_search(seen, found, std::regex{pattern});
+  });
+  EXPECT_TRUE(there) << pattern << " was never seen, but:\n" << seen;
+  return there && found.size() > 1 ? found[1].str() : std::string{};
+}
+
+std::unique_ptr<program_process> started(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), TROUPE_PROGRAM);
+  return std::make_unique<program_process>(std::move(arguments));
+}
+
+/// A cluster with a job of two tasks that wait until they are opened, and a directory of its own, so that its processes
+/// are found.
+class busy_cluster {
+public:
+  const std::string& directory() const { return directory_.path(); }
+  std::string written(const std::string& name, const std::string& text) const {
+    const auto file = directory() + "/" + name;
+    std::ofstream{file} << text;
+    return file;
+  }
+  /// A task writes a line when it starts, so that one which runs again is seen.
+  std::string job() const {
+    return written("job.yaml", "name: waits\nstages:\n  wait:\n    tasks: 2\n    run: [sh, -c, 'echo started >>" +
+                                   directory() + "/task-{partition}; until [ -e " + directory() +
+                                   "/open ]; do sleep 0.05; done']\n");
+  }
+  std::vector<std::string> with_run_directory(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--conf", "troupe.run-directory=" + directory() + "/run"});
+    return arguments;
+  }
+  void await_tasks() const {
+    for (const auto* task : {"/task-0", "/task-1"})
+      ASSERT_TRUE(testing::wait_until([&] { return !content_of(directory() + task).empty(); })) << client->output();
+  }
+  void expect_undisturbed_end() const {
+    std::ofstream{directory() + "/open"};
+    EXPECT_EQ(client->wait(), 0) << client->output();
+    for (const auto* task : {"/task-0", "/task-1"})
+      EXPECT_EQ(content_of(directory() + task), "started\n") << "it ran again:\n" << client->output();
+  }
+
+  std::unique_ptr<program_process> client; ///< which is the driver as well, where `driver` is not set
+  pid_t driver = 0;
+  std::vector<pid_t> executors;
+
+private:
+  testing::temporary_directory directory_;
+};
+
+/// The processes that run commands: parents of the shells of the tasks.
+std::vector<pid_t> executors_of(const busy_cluster& cluster) {
+  std::set<pid_t> out;
+  for (const auto& process : testing::processes_of(cluster.directory() + "/task-"))
+    if (process.command_line.starts_with("sh ")) out.insert(process.parent);
+  return {out.begin(), out.end()};
+}
+
+/// Stops all these processes but those that a test has stopped already, and lets them go on after `stall`.
+void stand_still(const std::vector<pid_t>& processes) {
+  for (const auto pid : processes) ASSERT_EQ(::kill(pid, SIGSTOP), 0) << "process " << pid << " has ended";
+  const auto begin = std::chrono::steady_clock::now();
+  testing::wait_until([&] { return std::chrono::steady_clock::now() - begin >= stall; });
+  for (const auto pid : processes) ASSERT_EQ(::kill(pid, SIGCONT), 0);
+}
+
+class stalls : public ::testing::Test {
+protected:
+  /// `troupe run --master local-cluster[…]`: the client is the driver.
+  static void start_program(busy_cluster& c) {
+    c.client = started(c.with_run_directory({"run", c.job(), "--master=local-cluster[2,1,1g]"}));
+    c.await_tasks();
+  }
+  /// `troupe cluster up`, and a client that says `troupe run`.
+  static void start_cluster(busy_cluster& c) {
+    const auto up = started(c.with_run_directory({"cluster", "up", "--master=local-cluster[2,1,1g]"}));
+    ASSERT_EQ(up->wait(), 0) << up->output();
+    const auto status = started(c.with_run_directory({"cluster", "status", "--json"}));
+    ASSERT_EQ(status->wait(), 0) << status->output();
+    c.driver = std::stoi(awaited([&] { return status->printed(); }, R"re("pid": (\d+),\s+"secret-file")re"));
+    c.client = started(c.with_run_directory({"run", c.job()}));
+    c.await_tasks();
+  }
+  /// Driver, executors and client in shells of their own.
+  void start_nodes(busy_cluster& c) {
+    const auto driver_file =
+        c.written("driver.yaml", "node: {role: driver}\ntroupe: {driver.port: 0, security.secret-file: secret, "
+                                 "dynamic-allocation.enabled: false, executor: {cores: 1, memory: 1g}}\n");
+    nodes_.push_back(started(c.with_run_directory({"node", "--config-file=" + driver_file})));
+    auto& driver = *nodes_.back();
+    const auto address = awaited([&] { return driver.printed(); }, "driver (\\S+) cluster");
+    const auto executor_file = c.written(
+        "executor.yaml", "node: {role: executor, driver: '" + address +
+                             "'}\ntroupe: {security.secret-file: secret, executor: {cores: 1, memory: 1g}}\n");
+    for (int i = 0; i < 2; ++i) {
+      nodes_.push_back(started(c.with_run_directory({"node", "--config-file=" + executor_file})));
+      awaited([&] { return nodes_.back()->printed(); }, "executor (\\d+) cluster");
+    }
+    c.driver = driver.pid();
+    c.client = started(c.with_run_directory({"run", c.job(), "--master=troupe://" + address, "--conf",
+                                             "troupe.security.secret-file=" + c.directory() + "/secret"}));
+    c.await_tasks();
+  }
+  void stop_nodes() {
+    for (const auto& node : nodes_) {
+      node->kill(SIGTERM);
+      EXPECT_TRUE(node->wait().has_value()) << node->output();
+    }
+  }
+
+  std::vector<std::unique_ptr<program_process>> nodes_;
+};
+
+TEST_F(stalls, of_three_seconds_cost_neither_executors_nor_jobs) {
+  busy_cluster program, cluster, nodes;
+  start_program(program);
+  start_cluster(cluster);
+  start_nodes(nodes);
+  const std::vector<busy_cluster*> all{&program, &cluster, &nodes};
+  std::vector<pid_t> drivers, executors, clients, everybody;
+  for (auto* c : all) {
+    c->executors = executors_of(*c);
+    ASSERT_EQ(c->executors.size(), 2u);
+    drivers.push_back(c->driver != 0 ? c->driver : c->client->pid());
+    if (c->driver != 0) clients.push_back(c->client->pid());
+    executors.insert(executors.end(), c->executors.begin(), c->executors.end());
+  }
+  for (const auto* group : {&drivers, &executors, &clients})
+    everybody.insert(everybody.end(), group->begin(), group->end());
+  stand_still(drivers);
+  stand_still(executors);
+  stand_still(clients);
+  stand_still(everybody);
+  for (const auto* c : all) {
+    EXPECT_EQ(executors_of(*c), c->executors) << c->client->output();
+    c->expect_undisturbed_end();
+  }
+  stop_nodes();
+  const auto down = started(cluster.with_run_directory({"cluster", "down"}));
+  EXPECT_EQ(down->wait(), 0) << down->output();
+}
+
+} // namespace
+} // namespace troupe::system_tests
