@@ -113,7 +113,9 @@ protected:
   }
   /// `troupe cluster up`, and a client that says `troupe run`.
   static void start_cluster(busy_cluster& c) {
-    const auto up = started(c.with_run_directory({"cluster", "up", "--master=local-cluster[2,1,1g]"}));
+    const auto file = c.written("cluster.yaml", "cluster:\n  hosts: [{name: left, cores: 1, memory: 1g}, "
+                                                "{name: right, cores: 1, memory: 1g}]\n");
+    const auto up = started(c.with_run_directory({"cluster", "up", "--config-file=" + file}));
     ASSERT_EQ(up->wait(), 0) << up->output();
     const auto status = started(c.with_run_directory({"cluster", "status", "--json"}));
     ASSERT_EQ(status->wait(), 0) << status->output();
