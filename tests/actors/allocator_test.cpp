@@ -43,10 +43,6 @@ struct heard_by_scheduler {
   bool consent = true;
 };
 
-struct no_state {
-  static constexpr const char* name = "troupe.test-scheduler";
-};
-
 dag_scheduler_actor spawn_listening_scheduler(testing::virtual_system& world,
                                               std::shared_ptr<heard_by_scheduler> heard) {
   const auto behavior =

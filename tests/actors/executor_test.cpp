@@ -37,10 +37,6 @@ struct heard_by_both {
   }
 };
 
-struct no_state {
-  static constexpr const char* name = "troupe.test-peer";
-};
-
 caf::error no() { return to_caf_error(make_error(ec::refused, "not here")); }
 
 dag_scheduler_actor spawn_scheduler(caf::actor_system& system, std::shared_ptr<heard_by_both> heard) {

@@ -21,14 +21,6 @@ driver_config patient_driver(std::shared_ptr<const session_secret> secret) {
   return config;
 }
 
-namespace {
-
-struct no_state {
-  static constexpr const char* name = "troupe.test-peer";
-};
-
-} // namespace
-
 executor_actor spawn_listening_executor(testing::virtual_system& world, std::shared_ptr<heard_by_executor> heard) {
   const auto behavior = [heard](stateful_pointer<executor_actor, no_state> self) -> executor_actor::behavior_type {
     harden(self, {});

@@ -26,6 +26,11 @@ driver_config plain_driver(std::shared_ptr<const session_secret> secret);
 /// The same for a driver whose time passes by itself: it gives up nobody who is silent, as the executors of a test are.
 driver_config patient_driver(std::shared_ptr<const session_secret> secret);
 
+/// A peer that keeps what it hears elsewhere.
+struct no_state {
+  static constexpr const char* name = "troupe.test-peer";
+};
+
 /// What a peer of the driver heard.
 struct heard_by_executor {
   std::vector<boxed<executor_orders>> orders;

@@ -2,7 +2,7 @@
 
 #include <troupe/runtime/config/cluster_file.hpp>
 
-namespace troupe::testing {
+namespace troupe::testing::cluster_file_tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST(local_cluster, has_equal_hosts_on_one_machine) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::testing::cluster_file_tests

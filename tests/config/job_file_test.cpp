@@ -10,7 +10,7 @@
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
-namespace troupe::testing {
+namespace troupe::testing::job_file_tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -458,4 +458,4 @@ TEST(job_file, may_name_the_pool_of_the_job) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::testing::job_file_tests

@@ -2,7 +2,7 @@
 
 #include <troupe/runtime/config/node_file.hpp>
 
-namespace troupe::testing {
+namespace troupe::testing::node_file_tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -34,4 +34,4 @@ TEST(node_file, errors_say_what_to_write) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::testing::node_file_tests

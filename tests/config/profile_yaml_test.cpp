@@ -2,7 +2,7 @@
 
 #include <troupe/runtime/config/profile_yaml.hpp>
 
-namespace troupe::testing {
+namespace troupe::testing::profile_yaml_tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST(profile_yaml, rules_of_profiles_are_checked_where_they_stand) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::testing::profile_yaml_tests

@@ -4,7 +4,7 @@
 
 #include <troupe/runtime/config/profile_settings.hpp>
 
-namespace troupe::testing {
+namespace troupe::testing::settings_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -419,4 +419,4 @@ TEST(executor_resources, count_addresses_where_no_amount_is_given) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::testing::settings_tests

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace troupe::testing {
+namespace troupe::testing::yaml_document_tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST_F(config_files, that_are_too_large_are_refused) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::testing::yaml_document_tests

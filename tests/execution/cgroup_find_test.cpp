@@ -2,7 +2,7 @@
 
 #include "cgroup_fixture.hpp"
 
-namespace troupe {
+namespace troupe::cgroup_find_tests {
 namespace {
 
 using namespace testing_execution;
@@ -148,4 +148,4 @@ TEST_F(cgroup_places_test, nothing_to_read_is_nothing_found) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::cgroup_find_tests

@@ -4,7 +4,7 @@
 
 #include "cgroup_fixture.hpp"
 
-namespace troupe {
+namespace troupe::cgroup_tests {
 namespace {
 
 using namespace testing_execution;
@@ -195,4 +195,4 @@ TEST_F(real_group, is_removed_with_what_still_runs_in_it) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::cgroup_tests

@@ -8,13 +8,6 @@
 namespace troupe::testing_execution {
 namespace {
 
-template <auto Function>
-struct key {
-  static std::string_view name() { return __PRETTY_FUNCTION__; }
-};
-template <auto Function>
-using task = registered_function<key<Function>, Function>;
-
 std::string two_rounds(task_context& context, std::string_view, std::string_view) {
   context.barrier();
   std::string all;

@@ -7,7 +7,7 @@
 
 #include "cgroup_fixture.hpp"
 
-namespace troupe {
+namespace troupe::limits_parts_tests {
 namespace {
 
 using namespace testing_execution;
@@ -113,4 +113,4 @@ TEST_F(attempt_group_test, that_cannot_be_made_leaves_the_limit_to_somebody_else
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::limits_parts_tests

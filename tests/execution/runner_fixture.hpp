@@ -83,6 +83,14 @@ private:
   std::shared_future<void> future_{opened_.get_future().share()};
 };
 
+/// A function of a test, registered by its own name: `task<&echo>`.
+template <auto Function>
+struct key {
+  static std::string_view name() { return __PRETTY_FUNCTION__; }
+};
+template <auto Function>
+using task = registered_function<key<Function>, Function>;
+
 inline lease_grant grant(std::uint64_t lease) {
   lease_grant g;
   g.lease = {lease};

@@ -8,13 +8,6 @@
 namespace troupe::testing_execution {
 namespace {
 
-template <auto Function>
-struct key {
-  static std::string_view name() { return __PRETTY_FUNCTION__; }
-};
-template <auto Function>
-using task = registered_function<key<Function>, Function>;
-
 /// What the tasks of one test meet; set by the test before they start.
 struct shared_world {
   gate entered;  ///< opened by the task with partition 0 when it starts

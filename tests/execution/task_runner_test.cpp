@@ -12,13 +12,6 @@
 namespace troupe::testing_execution {
 namespace {
 
-template <auto Function>
-struct key {
-  static std::string_view name() { return __PRETTY_FUNCTION__; }
-};
-template <auto Function>
-using task = registered_function<key<Function>, Function>;
-
 std::string echo(task_context&, std::string_view captures, std::string_view argument) {
   return std::string{captures} + "/" + std::string{argument};
 }

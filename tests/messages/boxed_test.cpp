@@ -15,6 +15,7 @@
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/tests/support/patience.hpp>
 
+#include "node.hpp"
 #include "samples.hpp"
 
 namespace troupe {
@@ -26,19 +27,6 @@ using namespace std::chrono_literals;
 using peer_actor = handle<boxed<executor_orders>(boxed<executor_orders>),
                           replies<boxed<acknowledged>, client_actor>(boxed<goodbye>, client_actor),
                           void(boxed<job_progress>, client_actor)>;
-
-/// One node.
-struct node {
-  struct config : caf::actor_system_config {
-    config() {
-      init_types();
-      register_types(*this);
-      load<caf::io::middleman>();
-    }
-  };
-  config cfg;
-  caf::actor_system system{cfg};
-};
 
 struct peer_state {
   static inline const char* name = "peer";

@@ -13,7 +13,7 @@ namespace troupe {
 namespace {
 
 template <class T>
-class every_message : public testing::Test {};
+class every_message : public ::testing::Test {};
 TYPED_TEST_SUITE(every_message, samples::announced_types);
 
 /// What damaged bytes must come to: one error that names the message, or a value that is as good as any other.

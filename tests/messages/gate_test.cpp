@@ -10,22 +10,12 @@
 #include <troupe/tests/support/basp_stranger.hpp>
 #include <troupe/tests/support/patience.hpp>
 
+#include "node.hpp"
+
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct node {
-  struct config : caf::actor_system_config {
-    config() {
-      init_types();
-      register_types(*this);
-      load<caf::io::middleman>();
-    }
-  };
-  config cfg;
-  caf::actor_system system{cfg};
-};
 
 TEST(gate, admits_the_admitted_and_never_its_own_node) {
   node here, there, elsewhere;

@@ -16,8 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t gib = 1 << 30;
-
 resource_profile shape(std::int64_t cores, std::int64_t memory, std::int64_t gpus = 0) {
   auto p = profile_of({{"cores", cores}, {"memory", memory}}, {{"cpus", "1"}});
   if (gpus > 0) p.executor["gpu"].amount = gpus;

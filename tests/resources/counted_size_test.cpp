@@ -12,15 +12,12 @@
 
 #include "profiles.hpp"
 
-namespace troupe {
+namespace troupe::counted_size_tests {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::int64_t gib = 1 << 30;
-constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 /// `gpu-memory` of an executor and of a task, as texts.
 result<resource_profile> sized(std::string_view executor, std::string_view task) {
@@ -212,4 +209,4 @@ TEST(counted_size, cannot_be_merged_with_a_number) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::counted_size_tests

@@ -5,14 +5,14 @@
 #include <troupe/runtime/resources/escalation.hpp>
 #include <troupe/runtime/resources/profile_registry.hpp>
 
-namespace troupe {
+#include "profiles.hpp"
+
+namespace troupe::escalation_tests {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr std::int64_t gib = std::int64_t{1} << 30;
 
 resource_profile default_profile() {
   return resource_profile_builder{}
@@ -123,4 +123,4 @@ TEST(escalation, of_a_ceiling_that_is_none_is_refused) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::escalation_tests

@@ -7,15 +7,13 @@
 
 #include "profiles.hpp"
 
-namespace troupe {
+namespace troupe::exact_rules_tests {
 namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr std::int64_t gib = std::int64_t{1} << 30;
 
 profile_rules exact_on(master_kind master, bool dynamic = true) {
   return {profile_matching::exact, support_matrix::all, master, dynamic, true};
@@ -240,4 +238,4 @@ TEST(exact_text, is_what_spark_prints) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::exact_rules_tests

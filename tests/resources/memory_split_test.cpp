@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/resources/memory_split.hpp>
-#include <troupe/tests/support/builders.hpp>
 
-namespace troupe::testing {
+namespace troupe::memory_split_tests {
 namespace {
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
@@ -45,4 +44,4 @@ TEST(memory_split, does_not_overflow) {
 }
 
 } // namespace
-} // namespace troupe::testing
+} // namespace troupe::memory_split_tests

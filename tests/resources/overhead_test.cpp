@@ -9,12 +9,8 @@
 
 #include "profiles.hpp"
 
-namespace troupe {
+namespace troupe::overhead_tests {
 namespace {
-
-constexpr std::int64_t mib = 1 << 20;
-constexpr std::int64_t gib = 1 << 30;
-constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 overhead_rule sparks(profile_matching matching = profile_matching::compatible) {
   return {parsed("0.1"), 384 * mib, matching};
@@ -90,4 +86,4 @@ TEST(container_memory, is_heap_overhead_off_heap_and_pyspark) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::overhead_tests

@@ -8,14 +8,12 @@
 
 #include "profiles.hpp"
 
-namespace troupe {
+namespace troupe::profile_registry_tests {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr std::int64_t gib = 1 << 30;
 
 resource_profile default_profile() { return profile_of({{"cores", 4}, {"memory", gib}}, {{"cpus", "1"}}); }
 
@@ -227,4 +225,4 @@ TEST(profile_registry, is_bounded) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::profile_registry_tests

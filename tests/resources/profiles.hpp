@@ -2,6 +2,8 @@
 
 /// Short ways to write profiles, allotments and capacities in tests.
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,10 @@
 #include <troupe/runtime/resources/profile_registry.hpp>
 
 namespace troupe {
+
+inline constexpr std::int64_t mib = std::int64_t{1} << 20;
+inline constexpr std::int64_t gib = std::int64_t{1} << 30;
+inline constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 inline share parsed(std::string_view text) { return parse_share(text).value(); }
 

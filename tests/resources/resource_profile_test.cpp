@@ -9,13 +9,10 @@
 
 #include "profiles.hpp"
 
-namespace troupe {
+namespace troupe::resource_profile_tests {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::int64_t mib = 1 << 20;
-constexpr std::int64_t gib = 1 << 30;
 
 std::string fault_of(const resource_profile& profile) {
   const auto ok = validate(profile);
@@ -251,4 +248,4 @@ TEST(profile_text, is_one_line_in_a_fixed_order) {
 }
 
 } // namespace
-} // namespace troupe
+} // namespace troupe::resource_profile_tests

@@ -14,8 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t gib = std::int64_t{1} << 30;
-
 executor_capacity eight_cores() {
   auto capacity = capacity_with(8);
   capacity.memory = 4 * gib;
