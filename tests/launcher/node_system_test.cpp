@@ -23,7 +23,7 @@ caf::timespan connection_timeout_with(const std::string& argument) {
 }
 
 TEST(node_system, lets_a_peer_be_silent_far_longer_than_heartbeats_do) {
-  EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=2s"), 60s);
+  EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=4s"), 60s);
   EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=40s"), 80s);
 }
 
