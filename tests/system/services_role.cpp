@@ -15,7 +15,6 @@
 #include <troupe/runtime/config/cluster_file.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/tests/system/program_process.hpp>
-#include <troupe/tests/system/settings_support.hpp>
 
 namespace troupe::system_tests {
 
