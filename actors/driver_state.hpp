@@ -102,9 +102,9 @@ struct driver_state {
   void subscribe(driver_pointer self, const subscribe_events& wish, const client_actor& client);
   void feed(driver_pointer self);
   void tick_passed(driver_pointer self);
-  /// How much later than it should the tick comes that comes at `now`, or later: this process stood still meanwhile.
+  /// Lateness of a tick that comes at `now`: time for which this process stood still.
   duration lateness_at(time_point now) const;
-  /// How long nothing was heard of it while this process could have heard it: what a tick is late does not count.
+  /// Time for which nothing was heard of it although this process could have heard it: its own lateness does not count.
   duration silence_of(const known_executor& executor, time_point now) const;
   void peer_gone(driver_pointer self, const caf::actor_addr& who);
   known_executor* author(driver_pointer self, executor_id id);

@@ -11,6 +11,11 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
+# Names of sources in programs (__FILE__) are relative to the source root, for the same reason.
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+endif()
+
 set(TROUPE_SANITIZER "" CACHE STRING "Sanitizers to build with: empty, address,undefined or thread")
 set_property(CACHE TROUPE_SANITIZER PROPERTY STRINGS "" "address,undefined" "thread")
 if(NOT TROUPE_SANITIZER MATCHES "^(|address,undefined|thread)$")
@@ -19,6 +24,13 @@ endif()
 if(TROUPE_SANITIZER)
   add_compile_options("-fsanitize=${TROUPE_SANITIZER}")
   add_link_options("-fsanitize=${TROUPE_SANITIZER}")
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang") # which does not define what g++ does, and sources ask for
+    if(TROUPE_SANITIZER MATCHES "address")
+      add_compile_definitions(__SANITIZE_ADDRESS__=1)
+    else()
+      add_compile_definitions(__SANITIZE_THREAD__=1)
+    endif()
+  endif()
   if(TROUPE_SANITIZER MATCHES "undefined")
     # CAF 0.17 spawns functions without arguments through a reference that is bound to null and never read;
     # AddressSanitizer still catches every access through a null pointer. Without optimisation no size of an object is
@@ -51,13 +63,15 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/troupe.hpp.in" "${PROJECT_BINARY_DIR
 
 # The fastest linker that is there: mold takes a quarter of gold's time, and gold half of that of binutils' own. The
 # build of the tests links some forty programs.
-find_program(TROUPE_MOLD ld.mold)
-find_program(TROUPE_GOLD ld.gold)
-mark_as_advanced(TROUPE_MOLD TROUPE_GOLD)
-if(PROJECT_IS_TOP_LEVEL AND TROUPE_MOLD)
-  add_link_options(-fuse-ld=mold)
-elseif(PROJECT_IS_TOP_LEVEL AND TROUPE_GOLD)
-  add_link_options(-fuse-ld=gold)
+if(PROJECT_IS_TOP_LEVEL)
+  include(CheckLinkerFlag)
+  foreach(linker mold gold)
+    check_linker_flag(CXX -fuse-ld=${linker} TROUPE_LINKS_WITH_${linker})
+    if(TROUPE_LINKS_WITH_${linker})
+      add_link_options(-fuse-ld=${linker})
+      break()
+    endif()
+  endforeach()
 endif()
 
 # Flags of every target of this project.
@@ -93,11 +107,11 @@ endfunction()
 
 # troupe_add_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [SANITIZERS address thread] [COST seconds] [SEPARATE]):
 # one GoogleTest program, which is one CTest entry. SANITIZERS names those that may find something in it: it gets these
-# labels, and belongs to the targets address_tests and thread_tests. COST is about what it takes; those that take longest
-# start first. How long a test may take is for tests/run to say, since that depends on the machine.
+# labels, and belongs to the targets troupe_address_tests and troupe_thread_tests. COST is about what it takes; those
+# that take longest start first. How long a test may take is for tests/run to say, since that depends on the machine.
 foreach(sanitizer address thread)
-  if(NOT TARGET ${sanitizer}_tests)
-    add_custom_target(${sanitizer}_tests)
+  if(TROUPE_BUILD_TESTS)
+    add_custom_target(troupe_${sanitizer}_tests)
   endif()
 endforeach()
 function(troupe_add_test name)
@@ -112,7 +126,7 @@ function(troupe_add_test name)
     set_tests_properties(${name} PROPERTIES COST ${arg_COST})
   endif()
   foreach(sanitizer IN LISTS arg_SANITIZERS)
-    add_dependencies(${sanitizer}_tests ${name})
+    add_dependencies(troupe_${sanitizer}_tests ${name})
   endforeach()
 endfunction()
 

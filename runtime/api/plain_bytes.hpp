@@ -18,11 +18,21 @@ inline constexpr bool travels_as_bytes = false;
 
 namespace detail {
 
+/// True for an enum of bool values. Its byte cannot be told from a gap while clang 16 compiles, so it travels with
+/// neither compiler.
+template <class M>
+constexpr bool is_enum_of_bool() {
+  if constexpr (std::is_enum_v<M>)
+    return std::is_same_v<std::underlying_type_t<M>, bool>;
+  else
+    return false;
+}
+
 /// Stand for members of a struct in a list that initialises it. None converts to what has members itself, so that the
 /// list goes on into nested structs and arrays.
 struct any_plain_member {
   template <class M>
-  requires(std::is_arithmetic_v<M> || std::is_enum_v<M>) operator M() const noexcept;
+  requires((std::is_arithmetic_v<M> || std::is_enum_v<M>) &&!is_enum_of_bool<M>()) operator M() const noexcept;
 };
 struct any_other_member {
   template <class M>

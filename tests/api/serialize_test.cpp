@@ -259,6 +259,12 @@ struct with_constant {
   const int number = 0;
   int other = 0;
 };
+enum class truth : bool { no, yes };
+struct with_truth {
+  truth value;
+  int number;
+};
+static_assert(!troupe::detail::is_plain_bytes<with_truth>);
 static_assert(troupe::detail::is_plain_bytes<reading> && troupe::detail::is_plain_bytes<range>);
 static_assert(!troupe::detail::is_plain_bytes<with_pointer> && !troupe::detail::is_plain_bytes<with_pointers_inside>);
 static_assert(!troupe::detail::is_plain_bytes<with_view> && !troupe::detail::is_plain_bytes<with_reference>);

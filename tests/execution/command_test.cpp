@@ -222,7 +222,7 @@ TEST_F(command_test, is_ended_when_it_runs_for_too_long) {
       {},
       scratch.path().string(),
       outputs});
-  // It may need longer than that to say something: then once more, and longer.
+  // The shell may print nothing within the limit. The limit is doubled until it has printed.
   std::string said;
   for (auto limit = std::chrono::milliseconds{200}; said.empty() && limit < deadline; limit *= 2) {
     ++s.stage.value;

@@ -21,7 +21,7 @@
 
 namespace troupe::testing_execution {
 
-/// Of all that is waited for.
+/// The bound of every wait of these tests.
 inline const duration deadline = testing::patience();
 
 /// A directory that is gone with the object.

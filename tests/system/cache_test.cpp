@@ -120,7 +120,7 @@ protected:
 };
 
 TEST_F(kept_datasets_of_processes, are_read_where_they_are) {
-  // For ever: an executor that stands still for some seconds is waited for.
+  // Tasks wait for their executor for ever, since it may stand still for some seconds.
   test_cluster cluster{{.master = "local-cluster[3,1,1g]", .conf = {"troupe.locality.executor-wait=never"}}};
   auto session = cluster.make_session();
   const auto kept = slow(session, marks.path(), 9, 100'000).cache();

@@ -145,7 +145,8 @@ TEST_P(gangs, that_wait_too_long_say_for_whom) {
     }
   };
   const std::string begin = "within 500ms (troupe.barrier.sync-timeout): ";
-  // Where the first two do not come within that time of each other, one of them waits alone: then once more.
+  // The first two may not come within that time of each other. One of them waits alone then, and the job is tried
+  // again.
   std::string text;
   EXPECT_TRUE(testing::wait_until([&] {
     text = message();

@@ -251,11 +251,10 @@ TEST(executors, that_are_idle_give_their_room_at_once_to_a_profile_that_waits_fo
                         .build();
   const auto half_gpu = resource_profile_builder{}.require(task_resource_requests{}.resource("gpu", "0.5")).build();
   for (const auto* master : {"local[4]", "local-cluster[1,4,4g]"}) {
-    test_cluster cluster{
-        {.master = master,
-         .fake_gpus = 1,
-         .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h", "troupe.executor.resource.gpu.amount=1",
-                  "troupe.scheduler.infeasible-timeout=20s"}}};
+    test_cluster cluster{{.master = master,
+                          .fake_gpus = 1,
+                          .conf = {"troupe.dynamic-allocation.executor-idle-timeout=1h",
+                                   "troupe.executor.resource.gpu.amount=1", "troupe.scheduler.infeasible-timeout=1h"}}};
     auto session = cluster.make_session();
     EXPECT_EQ(session.range(0, 8, 4).with_resources(half_gpu).count(), 8u) << "a task-only profile";
     EXPECT_EQ(session.range(0, 8, 4).with_resources(wide).count(), 8u) << "all four cores";

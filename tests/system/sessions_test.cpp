@@ -233,9 +233,22 @@ TEST(an_interrupted_program, takes_its_executors_along_though_it_computes_on) {
     return left.empty();
   })) << left.front().text();
   EXPECT_TRUE(testing::is_alive(client.pid())) << "it computes on: " << client.output();
-  client.kill(SIGINT); // enough
+  client.kill(SIGINT); // a second signal ends it at once
   EXPECT_EQ(client.wait(), 130) << client.output();
   EXPECT_TRUE(testing::wait_until([&] { return (left = testing::processes_of(run)).empty(); })) << left.front().text();
+}
+
+TEST(an_interrupted_program, ends_after_its_grace_though_it_computes_on) {
+  const testing::temporary_directory base;
+  const auto run = base.path() + "/run";
+  role_process client{"stubborn-client",
+                      {"--master", "local-cluster[2,1,1g]", "--conf", "troupe.run-directory=" + run, "--conf",
+                       "troupe.task.kill-grace=0", "--conf", "troupe.shutdown.grace=0"}};
+  ASSERT_TRUE(testing::wait_until([&] { return client.printed().find("counted 100") != std::string::npos; }))
+      << client.output();
+  client.kill(SIGINT); // one signal
+  EXPECT_EQ(client.wait(), 130) << client.output();
+  EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(run).empty(); }));
 }
 
 // -- what others of this machine may see
