@@ -271,9 +271,10 @@ TEST_F(command_memory, is_not_exceeded_by_more_than_one_look) {
 }
 
 TEST_F(command_memory, is_that_of_all_its_processes) {
-  // Neither of the two alone is too large, and the one that started them is small.
+  // Neither of the two alone is too large, and the one that started them is small. They only wait once they have it.
   const auto pids = scratch.file("pids");
-  const auto outcome = run_with_64m({"sh", "-c", holds(48) + " & echo $! >" + pids + "; " + holds(48)});
+  const std::string holds_48m = "perl -e 'vec(my $held, (48 << 20) - 1, 8) = 1; sleep 1000'";
+  const auto outcome = run_with_64m({"sh", "-c", holds_48m + " & echo $! >" + pids + "; " + holds_48m});
   ASSERT_EQ(outcome->status(0), task_status::failed);
   EXPECT_EQ(outcome->failures.at(0).cause, failure_cause::memory_limit);
   EXPECT_FALSE(alive(pid_in(pids)));
