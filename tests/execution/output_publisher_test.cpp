@@ -133,7 +133,7 @@ TEST_F(output_publisher_test, tells_of_publications_before_it_removes_anything) 
   const auto unwanted = place_of("s", {2}, 0, 0, {7}, out).directory();
   fs::create_directories(unwanted);
   auto o = base_options();
-  o.on_ends = [&](const publications& told) {
+  o.on_ends = [this, unwanted](const publications& told) { // it is told of the others when this function has ended
     for (const auto& end : told.ends)
       note("told " + std::to_string(end.partition) + (fs::exists(unwanted) ? "" : " after removing"));
   };
