@@ -55,13 +55,12 @@ settings effective_settings(const test_cluster::options& opts, const std::string
     if (!taken) throw test_cluster_error(taken.error().message);
   };
   std::vector<std::string> own{"troupe.master=" + opts.master, "troupe.run-directory=" + run_directory,
-                               "troupe.progress=none", "troupe.gpu.discovery=none",
-                               // The driver lives in the test, which may stand still for some seconds.
-                               "troupe.executor.driver-timeout=10s"};
-  if (opts.fake_gpus > 0) {
-    own[3] = "troupe.gpu.discovery=fake";
-    own.push_back("troupe.gpu.fake=" + std::to_string(opts.fake_gpus));
-  }
+                               "troupe.progress=none",
+                               // The driver lives in the test, which may stand still for some seconds. An executor
+                               // ends before its driver gives it up.
+                               "troupe.executor.driver-timeout=8s",
+                               opts.fake_gpus > 0 ? "troupe.gpu.discovery=fake" : "troupe.gpu.discovery=none"};
+  if (opts.fake_gpus > 0) own.push_back("troupe.gpu.fake=" + std::to_string(opts.fake_gpus));
   for (const auto& assignment : own) check(builder.add_default(assignment));
   if (file) check(builder.add_file(*file));
   for (const auto& assignment : opts.conf) check(builder.add_argument(assignment));

@@ -50,7 +50,7 @@ struct hosts_that_move_data {
         executors.push_back(std::make_unique<role_process>(
             "executor",
             std::vector<std::string>{words[0], words[1], words[2], own->path(), name, network.address(host),
-                                     "troupe.security.insecure=true", "troupe.executor.driver-timeout=10s"},
+                                     "troupe.security.insecure=true", "troupe.executor.driver-timeout=8s"},
             network.on(host)));
         directories.push_back(std::move(*own));
       }
