@@ -141,7 +141,7 @@ void allocator_state::tick_in(allocator_pointer self, duration delay) {
   tell_after(self, local_allocator_actor{self}, delay, tick{});
 }
 
-local_allocator_actor::behavior_type behavior(allocator_pointer self, allocator_config config) {
+local_allocator_actor::behavior_type allocator_behavior(allocator_pointer self, allocator_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("allocator");
@@ -208,7 +208,7 @@ local_allocator_actor::behavior_type behavior(allocator_pointer self, allocator_
 } // namespace
 
 local_allocator_actor spawn_allocator(caf::actor_system& system, allocator_config config) {
-  return system.spawn(behavior, std::move(config));
+  return system.spawn(allocator_behavior, std::move(config));
 }
 
 std::shared_ptr<executor_backend> make_manual_backend() { return std::make_shared<manual_backend>(); }

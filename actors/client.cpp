@@ -23,8 +23,8 @@ void answered(stateful_pointer<local_client_actor, client_state> self, const box
   tell(self, c.driver, box(release_results{*job})); // it may have succeeded meanwhile
 }
 
-local_client_actor::behavior_type behavior(stateful_pointer<local_client_actor, client_state> self,
-                                           client_config config) {
+local_client_actor::behavior_type client_behavior(stateful_pointer<local_client_actor, client_state> self,
+                                                  client_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.admitted = std::make_unique<gate>(self->node());
@@ -75,7 +75,7 @@ local_client_actor::behavior_type behavior(stateful_pointer<local_client_actor, 
 } // namespace
 
 local_client_actor spawn_client(caf::actor_system& system, client_config config) {
-  return system.spawn(behavior, std::move(config));
+  return system.spawn(client_behavior, std::move(config));
 }
 
 } // namespace troupe

@@ -262,7 +262,7 @@ cluster_status scheduler_state::status(const status_query& query, time_point now
   return answer;
 }
 
-local_dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_scheduler_config config) {
+local_dag_scheduler_actor::behavior_type dag_scheduler_behavior(scheduler_pointer self, dag_scheduler_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("dag-scheduler");
@@ -462,7 +462,7 @@ local_dag_scheduler_actor::behavior_type behavior(scheduler_pointer self, dag_sc
 } // namespace
 
 local_dag_scheduler_actor spawn_dag_scheduler(caf::actor_system& system, dag_scheduler_config config) {
-  return system.spawn(behavior, std::move(config));
+  return system.spawn(dag_scheduler_behavior, std::move(config));
 }
 
 } // namespace troupe

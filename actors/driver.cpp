@@ -25,7 +25,7 @@ caf::result<boxed<Answer>> ask_scheduler(driver_pointer self, const boxed<Questi
   return promise;
 }
 
-local_driver_actor::behavior_type behavior(driver_pointer self, driver_config config) {
+local_driver_actor::behavior_type driver_behavior(driver_pointer self, driver_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("driver");
@@ -234,7 +234,7 @@ local_driver_actor::behavior_type behavior(driver_pointer self, driver_config co
 } // namespace
 
 local_driver_actor spawn_driver(caf::actor_system& system, driver_config config) {
-  return system.spawn(behavior, std::move(config));
+  return system.spawn(driver_behavior, std::move(config));
 }
 
 } // namespace troupe

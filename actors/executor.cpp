@@ -324,7 +324,7 @@ void executor_state::end(executor_pointer self) {
   if (clean) self->quit();
 }
 
-local_executor_actor::behavior_type behavior(executor_pointer self, executor_config config) {
+local_executor_actor::behavior_type executor_behavior(executor_pointer self, executor_config config) {
   auto& state = state_of(self);
   state.config = std::move(config);
   state.log = state.config.loggers("executor");
@@ -416,7 +416,7 @@ local_executor_actor::behavior_type behavior(executor_pointer self, executor_con
 } // namespace
 
 local_executor_actor spawn_executor(caf::actor_system& system, executor_config config) {
-  return system.spawn(behavior, std::move(config));
+  return system.spawn(executor_behavior, std::move(config));
 }
 
 } // namespace troupe

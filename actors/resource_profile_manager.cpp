@@ -56,7 +56,8 @@ struct manager_state {
 };
 
 resource_profile_manager_actor::behavior_type
-behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self, resource_profile_manager_config config) {
+resource_profile_manager_behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self,
+                                  resource_profile_manager_config config) {
   auto& state = state_of(self);
   state.log = config.loggers("resource-profile-manager");
   state.registry = std::make_unique<profile_registry>(std::move(config.defaults), config.rules, config.overhead);
@@ -79,7 +80,7 @@ behavior(stateful_pointer<resource_profile_manager_actor, manager_state> self, r
 
 resource_profile_manager_actor spawn_resource_profile_manager(caf::actor_system& system,
                                                               resource_profile_manager_config config) {
-  return system.spawn(behavior, std::move(config));
+  return system.spawn(resource_profile_manager_behavior, std::move(config));
 }
 
 } // namespace troupe

@@ -89,37 +89,33 @@ function(troupe_target_defaults target)
   endif()
 endfunction()
 
-# The presets compile several small sources at a time, which takes a third of the time. SEPARATE is for a target whose
-# sources cannot share a translation unit: they name different helpers alike, or specialise what another one uses.
-macro(_troupe_separate target separate)
-  if(${separate})
-    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-  endif()
-endmacro()
-
-# troupe_add_library(NAME [SEPARATE]): a library of this project; sources are added by target_sources in subfolders.
+# troupe_add_library(NAME): a library of this project; sources are added by target_sources in subfolders. The presets
+# compile several small sources at a time, which takes a third of the time.
 function(troupe_add_library target)
-  cmake_parse_arguments(arg "SEPARATE" "" "" ${ARGN})
   add_library(${target} STATIC)
   troupe_target_defaults(${target})
-  _troupe_separate(${target} ${arg_SEPARATE})
 endfunction()
 
-# troupe_add_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [SANITIZERS address thread] [COST seconds] [SEPARATE]):
-# one GoogleTest program, which is one CTest entry. SANITIZERS names those that may find something in it: it gets these
-# labels, and belongs to the targets troupe_address_tests and troupe_thread_tests. COST is about what it takes; those
-# that take longest start first. How long a test may take is for tests/run to say, since that depends on the machine.
+# troupe_add_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [SANITIZERS address undefined thread] [COST seconds]):
+# one GoogleTest program, which is one CTest entry. SANITIZERS names those that may find something in it: it gets the
+# labels address and thread, and belongs to the targets troupe_address_tests and troupe_thread_tests. `undefined`
+# compiles the test itself with UndefinedBehaviorSanitizer, too, which is for tests of templates: the libraries always
+# have it, and it takes a quarter of the compiler's time. COST is about what the test takes; those that take longest
+# start first. How long a test may take is for tests/run to say, since that depends on the machine.
 foreach(sanitizer address thread)
   if(TROUPE_BUILD_TESTS)
     add_custom_target(troupe_${sanitizer}_tests)
   endif()
 endforeach()
 function(troupe_add_test name)
-  cmake_parse_arguments(arg "SEPARATE" "COST" "SOURCES;LIBRARIES;LABELS;SANITIZERS" ${ARGN})
+  cmake_parse_arguments(arg "" "COST" "SOURCES;LIBRARIES;LABELS;SANITIZERS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   troupe_target_defaults(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
-  _troupe_separate(${name} ${arg_SEPARATE})
+  if(TROUPE_SANITIZER MATCHES "undefined" AND NOT "undefined" IN_LIST arg_SANITIZERS)
+    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
+  endif()
+  list(REMOVE_ITEM arg_SANITIZERS undefined)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS};${arg_SANITIZERS}")
   if(arg_COST)
