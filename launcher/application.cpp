@@ -16,6 +16,7 @@
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/host_directory.hpp>
 #include <troupe/launcher/introduction.hpp>
+#include <troupe/launcher/job_connection.hpp>
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>
@@ -470,7 +471,7 @@ result<std::unique_ptr<application>> application::start(options opts) {
   return app;
 }
 
-const std::shared_ptr<job_connection>& application::jobs() const noexcept { return impl_->jobs; }
+std::shared_ptr<cluster_jobs> application::jobs() const noexcept { return impl_->jobs; }
 std::function<void()> application::make_interruption() const {
   return [jobs = impl_->jobs, own = impl_->own_driver, grace = ending_time(impl_->opts.effective)] {
     jobs->cancel_all("interrupted");

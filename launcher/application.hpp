@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <troupe/launcher/job_connection.hpp>
+#include <troupe/launcher/cluster_jobs.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/api/session_core.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
@@ -39,7 +39,7 @@ public:
   application& operator=(const application&) = delete;
 
   /// Valid as long as somebody holds it; calls after the application's end fail.
-  const std::shared_ptr<job_connection>& jobs() const noexcept;
+  std::shared_ptr<cluster_jobs> jobs() const noexcept;
   /// What Ctrl-C does: cancels this process's jobs and, where it has the driver, ends the executors, whatever the
   /// program is about. Any thread, also after the end.
   std::function<void()> make_interruption() const;

@@ -27,7 +27,7 @@ bool wait_for_signal(duration limit) {
 }
 
 /// Waits until so many executors have said hello. @returns false when a signal came first, or nobody waits for them
-result<bool> wait_for_executors(job_connection& jobs, std::size_t wanted, duration limit,
+result<bool> wait_for_executors(cluster_jobs& jobs, std::size_t wanted, duration limit,
                                 const std::function<bool()>& abandoned) {
   const auto deadline = clock::now() + limit;
   for (;;) {

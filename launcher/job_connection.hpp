@@ -15,13 +15,13 @@
 
 #include <troupe/actors/client.hpp>
 #include <troupe/actors/common.hpp>
+#include <troupe/launcher/cluster_jobs.hpp>
 #include <troupe/messages/interfaces.hpp>
-#include <troupe/runtime/api/job_client.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 
 namespace troupe {
 
-class job_connection : public job_client {
+class job_connection : public cluster_jobs {
 public:
   struct options {
     driver_actor driver;
@@ -50,20 +50,16 @@ public:
   result<broadcast_reference> publish(const broadcast_content& content) override;
   void withdraw(broadcast_id id) override;
 
-  /// Cancels every job of this connection that has not ended.
-  void cancel_all(std::string_view reason);
+  void cancel_all(std::string_view reason) override;
   /// The driver cannot be reached any more: every wait ends with this error.
   void lose(const error& why);
   /// Lets go of the actor system: every wait ends, every later call fails. Datasets of a program may hold the
   /// connection for longer than its session lives.
   void close();
 
-  /// Why a job and its stages wait. ec::not_found: there is no such job.
-  result<job_explanation> explain(job_id job);
-  /// Executors and jobs as the driver sees them.
-  result<cluster_status> status();
-  /// Ends the session of the driver.
-  result<void> stop(const std::string& reason, duration timeout);
+  result<job_explanation> explain(job_id job) override;
+  result<cluster_status> status() override;
+  result<void> stop(const std::string& reason, duration timeout) override;
   client_actor client() const { return client_; }
 
 private:

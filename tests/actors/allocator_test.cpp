@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/actors/fakes.hpp>

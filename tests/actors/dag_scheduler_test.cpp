@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <mutex>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/actors/client.hpp>

@@ -4,7 +4,7 @@
 #include <future>
 
 #include <caf/event_based_actor.hpp>
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/actors/client.hpp>

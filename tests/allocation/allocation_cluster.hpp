@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/allocation/allocation_policy.hpp>

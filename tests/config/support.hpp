@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/config/settings.hpp>

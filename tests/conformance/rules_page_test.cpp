@@ -2,7 +2,7 @@
 #include <iterator>
 #include <string>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/conformance/rules_page.hpp>

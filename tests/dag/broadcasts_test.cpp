@@ -1,6 +1,6 @@
 // Executors are told of broadcasts that are needed no longer.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

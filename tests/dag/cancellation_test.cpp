@@ -1,6 +1,6 @@
 // Groups and stages that are cancelled, and attempts that do not end when they should.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,6 +1,6 @@
 // Placement under policy exact: profiles by their identity, executors in Spark's order (spec MP-8, TS-2 to TS-6).
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

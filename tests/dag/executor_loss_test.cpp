@@ -1,6 +1,6 @@
 // Executors that die, leave, or come back as somebody else.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

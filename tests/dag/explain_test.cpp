@@ -1,6 +1,6 @@
 // Why jobs wait, and that it is true.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <random>

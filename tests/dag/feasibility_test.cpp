@@ -1,6 +1,6 @@
 // Profiles that nothing satisfies: what is asked, what is waited for, and what is said.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,6 +1,6 @@
 // Gangs that run: they meet, and fail as a whole.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <csignal>

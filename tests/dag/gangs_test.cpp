@@ -1,6 +1,6 @@
 // Tasks that start together or not at all.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

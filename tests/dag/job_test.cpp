@@ -1,6 +1,6 @@
 // The life of a job: order of stages, progress, cancellation, memory.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

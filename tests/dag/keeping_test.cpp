@@ -1,6 +1,6 @@
 // Datasets that are kept for later jobs: what former jobs have left is not made again.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,6 +1,6 @@
 // Tasks that would rather run on certain executors or hosts (spec TS-9).
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,6 +1,6 @@
 // Messages that get lost between the scheduler and an executor that goes on sending heartbeats: nobody waits for ever.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,6 +1,6 @@
 // Stages that are connected task by task.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/scheduling/result_entry.hpp>

@@ -1,6 +1,6 @@
 // Output files of commands: who publishes an attempt, and when its task is done.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/scheduling/command_arguments.hpp>

@@ -1,6 +1,6 @@
 // What executors report: failures, missing inputs, refusals, and what comes late, twice, or garbled.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/scheduling/bucket_sizes.hpp>

@@ -1,6 +1,6 @@
 // What comes out of a job: values in order, blocks that stay where they are, placements, limits.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

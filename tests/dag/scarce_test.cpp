@@ -1,6 +1,6 @@
 // Executors with addresses that a task does not ask for, and which of several executors gets a task.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

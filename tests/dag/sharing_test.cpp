@@ -1,6 +1,6 @@
 // Pools of jobs that share the slots of a cluster.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,6 +1,6 @@
 // Inputs that are found missing: what is made again, when, and how often (spec 8.2), under both policies.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

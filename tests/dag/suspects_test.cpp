@@ -1,6 +1,6 @@
 // Executors that crash or run out of memory while several attempts run there.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -1,6 +1,6 @@
 // Work that was queued behind a task which turns out to be long goes where a slot is free for it.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

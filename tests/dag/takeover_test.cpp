@@ -1,6 +1,6 @@
 // Outputs that outlive their executors, since a shuffle service keeps them.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

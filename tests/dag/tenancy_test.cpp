@@ -1,6 +1,6 @@
 // Profiles that bound their tasks per executor, or want it for themselves.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

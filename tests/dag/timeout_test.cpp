@@ -1,6 +1,6 @@
 // Time-outs of stages.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/scheduler_harness.hpp>

@@ -1,7 +1,7 @@
 // What waits to be read between stages that are connected task by task: what counts, what is kept, and what goes.
 
 #include <cstdint>
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <optional>
 

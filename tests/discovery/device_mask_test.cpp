@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 namespace troupe {

@@ -1,6 +1,6 @@
 // Who is sent which events, and who is cut off.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/events/event_stream.hpp>

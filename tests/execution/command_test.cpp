@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <troupe/runtime/execution/process_memory.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>

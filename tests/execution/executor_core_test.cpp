@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/builders.hpp>

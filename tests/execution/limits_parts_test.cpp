@@ -1,6 +1,6 @@
 // What limits are made of: cpus that are handed out, groups of attempts.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include <troupe/runtime/execution/attempt_group.hpp>
 #include <troupe/runtime/execution/cpu_affinity.hpp>

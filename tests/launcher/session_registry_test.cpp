@@ -1,6 +1,6 @@
 #include <troupe/launcher/session_registry.hpp>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 namespace troupe {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "profiles.hpp"

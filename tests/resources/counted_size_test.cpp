@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/resource_profile_builder.hpp>

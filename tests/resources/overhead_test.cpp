@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/resources/profile_registry.hpp>

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "profiles.hpp"

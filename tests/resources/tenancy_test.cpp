@@ -1,6 +1,6 @@
 // Task memory, bounds of tasks per executor, exclusive profiles.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/resources/exact_rules.hpp>

@@ -1,6 +1,6 @@
 // Whom failures of tasks exclude, and for how long.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/scheduling/exclusion_book.hpp>

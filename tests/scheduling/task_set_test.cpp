@@ -1,6 +1,6 @@
 #include <array>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/dag/stage_run.hpp>

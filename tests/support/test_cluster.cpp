@@ -139,7 +139,7 @@ job_end test_cluster::run_job_file(const std::string& text) const {
   return jobs().run(std::make_shared<const job_spec>(std::move(*job)));
 }
 
-job_connection& test_cluster::jobs() const { return *app().jobs(); }
+cluster_jobs& test_cluster::jobs() const { return *app().jobs(); }
 
 session test_cluster::make_session() const {
   auto opts = app().make_session_options();

@@ -108,7 +108,7 @@ public:
   /// test_cluster_error where the text is wrong.
   job_end run_job_file(const std::string& text) const;
   /// The connection that sessions use; what a test needs that has no session.
-  job_connection& jobs() const;
+  cluster_jobs& jobs() const;
   /// The driver's side: address, secret file, run directory.
   application& app() const;
 

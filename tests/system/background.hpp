@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  std::shared_ptr<job_connection> jobs_;
+  std::shared_ptr<cluster_jobs> jobs_;
   std::future<T> future_;
 };
 

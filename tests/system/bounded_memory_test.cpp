@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <signal.h>

@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/job_error.hpp>

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/system/late_attempt.hpp>

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/system/program_process.hpp>

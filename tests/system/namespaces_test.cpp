@@ -7,7 +7,7 @@
 #include <memory>
 #include <sstream>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/support/network_namespaces.hpp>

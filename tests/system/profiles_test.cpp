@@ -1,6 +1,6 @@
 // What the rules for profiles change for jobs, on every shape of cluster.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <set>

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/system/program_process.hpp>

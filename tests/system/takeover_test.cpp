@@ -4,7 +4,7 @@
 #include <future>
 #include <map>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/resource_profile_builder.hpp>

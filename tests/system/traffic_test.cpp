@@ -5,7 +5,7 @@
 #include <fstream>
 #include <memory>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/launcher/run_directory.hpp>

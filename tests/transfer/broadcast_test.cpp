@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <fcntl.h>

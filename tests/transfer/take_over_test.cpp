@@ -1,6 +1,6 @@
 // Blocks that outlive the executor that made them.
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 
 #include "transfer_fixture.hpp"
 
