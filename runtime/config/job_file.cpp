@@ -8,9 +8,11 @@
 #include <glob.h>
 #include <sys/stat.h>
 
+#include <troupe/runtime/config/job_places.hpp>
 #include <troupe/runtime/config/job_stage.hpp>
 #include <troupe/runtime/config/job_tasks.hpp>
 #include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/path_pattern.hpp>
 #include <troupe/runtime/config/profile_yaml.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
@@ -95,10 +97,35 @@ private:
     }
     const auto order = order_stages(file_, declared);
     if (!order) return order.error();
+    const job_folders folders{file_, directory_, output_};
     for (const auto i : *order) {
+      if (auto ok = check_patterns(folders, declared[i], declared); !ok) return ok;
       if (auto ok = add_stage(declared[i]); !ok) return ok;
     }
+    std::vector<placed_stage> placed;
+    for (std::size_t i = 0; i < planned_.size(); ++i) placed.push_back({&declared[(*order)[i]], planned_[i].get()});
+    if (auto ok = check_places(folders, placed, named_files(), file_places{}); !ok) return ok;
+    for (const auto& stage : declared) {
+      if (auto ok = check_own_patterns(folders, stage); !ok) return ok;
+    }
     return {};
+  }
+
+  /// Files that belong to the job by name.
+  std::vector<std::pair<std::string, std::string>> named_files() const {
+    std::vector<std::pair<std::string, std::string>> out{
+        {"the job file", directory_ + "/" + fs::path{file_}.filename().string()}};
+    for (const auto& profile : profiles_) {
+      auto choices = profile.content.alternatives;
+      choices.push_back(profile.content);
+      for (const auto& choice : choices) {
+        for (const auto& [name, request] : choice.executor) {
+          if (!request.discovery_script.empty())
+            out.emplace_back("the discovery script of profile " + profile.name, request.discovery_script);
+        }
+      }
+    }
+    return out;
   }
 
   result<void> add_stage(const declared_stage& declared) {
@@ -173,15 +200,6 @@ private:
   std::map<std::string, std::size_t> index_; ///< of stages in job_ and planned_
   std::vector<std::unique_ptr<planned_stage>> planned_;
 };
-
-std::string escape_pattern(const std::string& path) {
-  std::string out;
-  for (const char c : path) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
 
 result<std::vector<std::string>> find_paths(const std::string& directory, const std::string& pattern) {
   const auto literal = (fs::path{directory} / pattern).lexically_normal().string();

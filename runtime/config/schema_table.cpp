@@ -70,7 +70,7 @@ constexpr setting_schema family(pattern_key<std::string> k, setting_type type, s
 }
 
 // Ordered by name. Sentences end with a full stop; the reference page prints them as they are.
-constexpr setting_schema entries[] = {
+constexpr setting_schema all_keys[] = {
     text(keys::app_name, "troupe", driver,
          "Name of the session that a driver or a cluster file starts: other commands show it and find it by it."),
     count(keys::barrier_max_slot_check_failures, "40", 0, 1'000'000, driver,
@@ -320,6 +320,9 @@ constexpr setting_schema entries[] = {
     time_or_never(keys::task_timeout, "never", ns_per_ms, client,
                   "How long an attempt of a task may run, unless its stage says for itself; a longer one is ended and "
                   "counts as failed."),
+    time(keys::task_writer_grace, "2min", 0, all,
+         "How long processes that a command has left behind may go on writing its outputs, or hold them open, without "
+         "any output changing; then the task fails and names the process. Others that it has left are ended at once."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),
@@ -332,6 +335,6 @@ constexpr setting_schema entries[] = {
 
 } // namespace
 
-std::span<const setting_schema> schema() { return entries; }
+std::span<const setting_schema> schema() { return all_keys; }
 
 } // namespace troupe

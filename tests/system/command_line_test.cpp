@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/tests/system/program_process.hpp>
@@ -135,6 +135,18 @@ TEST_F(command_line, runs_a_job_file_in_its_own_process) {
   const auto again = run({"run", config("reads.yaml"), "--master=local-cluster[2,2,2g]", "--json"});
   EXPECT_EQ(again.code, 0) << again.output;
   EXPECT_THAT(again.printed, AllOf(HasSubstr(R"("state": "succeeded")"), HasSubstr(R"("name": "report")")));
+}
+
+TEST_F(command_line, refuses_an_output_that_lies_on_an_input) {
+  fs::create_directory(directory() + "/reads");
+  const auto only = written("reads/a.txt", "the only copy");
+  const auto job = written("over.yaml", "name: over\noutput: .\nstages:\n  reads: {for-each: 'reads/*.txt', run: [cp, "
+                                        "/dev/null, '{output}'], outputs: ['{name}']}\n");
+  const auto refused = run({"run", job});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output,
+              HasSubstr("over.yaml:4: stage reads: its output " + only + " would lie on the input " + only));
+  EXPECT_EQ(content_of(only), "the only copy");
 }
 
 TEST_F(command_line, exit_codes_say_what_went_wrong) {
