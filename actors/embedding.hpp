@@ -60,6 +60,8 @@ struct embedded_options {
   /// That a cancelled attempt has to end: a command is killed then, a native task is logged, and its slot is lost until
   /// it ends.
   duration kill_grace = std::chrono::seconds{10};
+  /// That what a command has left behind may go on writing its outputs without any of them changing.
+  duration writer_grace = std::chrono::minutes{2};
   logger_source loggers = silent_loggers();
 
   /// One core and 1 GiB, a task taking one cpu.

@@ -319,6 +319,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
       b.shutdown_grace = opts.effective.get(keys::shutdown_grace);
       b.kill_grace = opts.effective.get(keys::task_kill_grace);
+      b.writer_grace = opts.effective.get(keys::task_writer_grace);
       b.local = local;
       b.fetcher = fetcher;
       b.broadcasts = own_broadcasts;

@@ -54,6 +54,7 @@ inline constexpr count_key task_max_failures{"troupe.task.max-failures"};
 inline constexpr count_key task_max_processes{"troupe.task.max-processes"};
 inline constexpr memory_key task_max_inline_result{"troupe.task.max-inline-result"};
 inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
+inline constexpr time_key task_writer_grace{"troupe.task.writer-grace"};
 
 inline constexpr time_key scheduler_alternative_wait{"troupe.scheduler.alternative-wait"};
 inline constexpr text_key scheduler_mode{"troupe.scheduler.mode"};

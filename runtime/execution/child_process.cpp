@@ -221,6 +221,12 @@ bool child_process::wait(int wake_fd, duration timeout) {
 
 void child_process::signal_group(int signal) const noexcept { ::kill(-pid_, signal); }
 
+bool child_process::has_ended_well() const noexcept {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_ &&
+         info.si_code == CLD_EXITED && info.si_status == 0;
+}
+
 result<child_end> child_process::reap() {
   child_end end;
   int status = 0;

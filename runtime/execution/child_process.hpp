@@ -45,6 +45,8 @@ public:
   /// Waits until it has ended or `wake_fd` is readable (-1: none) or the time is over. @returns true when it has ended;
   /// it stays a zombie until `reap`, so that its process id and group still are its own.
   bool wait(int wake_fd, duration timeout);
+  /// Whether the child has ended with exit code 0. @pre not reaped
+  bool has_ended_well() const noexcept;
   /// Signals the process and its group. @pre not reaped
   void signal_group(int signal) const noexcept;
   /// Takes the end of a child that has ended. The kernel counts what this process had in memory at the start as the

@@ -13,6 +13,7 @@
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/memory_watch.hpp>
+#include <troupe/runtime/execution/output_writers.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/executor_exit.hpp>
@@ -73,18 +74,18 @@ struct wait_end {
 /// What bounds a command while it is waited for.
 struct wait_limits {
   std::uint64_t memory = 0; ///< bytes that it may take while somebody looks; 0: nobody does
-  duration time = never;
+  time_point deadline = time_point::max();
 };
 
 /// Waits until it has ended, is asked to, takes too much or too long. @returns false when it is to be asked to end
 bool wait_within(child_process& child, const stop_event& stop, const wait_limits& limits, wait_end& end) {
-  const auto deadline = limits.time == never ? time_point::max() : std::chrono::steady_clock::now() + limits.time;
   memory_watch watch{child.pid(), limits.memory};
   for (;;) {
-    const auto left = limits.time == never ? for_ever : deadline - std::chrono::steady_clock::now();
+    const auto left =
+        limits.deadline == time_point::max() ? for_ever : limits.deadline - std::chrono::steady_clock::now();
     if (child.wait(stop.fd(), limits.memory == 0 ? left : std::min<duration>(left, memory_watch_interval))) return true;
     if (stop.requested()) return false;
-    if (std::chrono::steady_clock::now() >= deadline) {
+    if (std::chrono::steady_clock::now() >= limits.deadline) {
       end.overdue = true;
       return false;
     }
@@ -173,6 +174,12 @@ public:
   }
   running_command(const running_command&) = delete;
   running_command& operator=(const running_command&) = delete;
+
+  /// What this one has left behind, as seen at the moment.
+  static std::vector<pid_t> left_behind(pid_t main, std::string_view mark) {
+    const std::lock_guard lock{mutex};
+    return troupe::left_behind(main, mark, count == 1);
+  }
 
   /// Ends what this one has left behind. When it was the only one, no other can start meanwhile.
   void end_left_behind(pid_t main, std::string_view mark) {
@@ -295,11 +302,22 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   running_command running;
   auto child = child_process::start(spec);
   if (!child) return failed(child.error());
-  const auto waited =
-      wait_for_end(*child, stop, settings.kill_grace, {group.limits_memory() ? 0 : limit, task.stage.task_timeout});
+  const auto deadline =
+      task.stage.task_timeout == never ? time_point::max() : std::chrono::steady_clock::now() + task.stage.task_timeout;
+  auto waited = wait_for_end(*child, stop, settings.kill_grace, {group.limits_memory() ? 0 : limit, deadline});
   // While the main process is a zombie its number and group are still its own.
+  output_watch watch{*directory, arguments.outputs};
+  output_rest rest;
+  if (!waited.stopped && !arguments.outputs.empty() && child->has_ended_well()) {
+    rest = watch.wait([&] { return running_command::left_behind(child->pid(), identity.mark); },
+                      {deadline, settings.writer_grace}, stop);
+    waited.stopped = rest.stopped;
+    waited.overdue = rest.overdue;
+  }
   child->signal_group(SIGKILL);
   running.end_left_behind(child->pid(), identity.mark);
+  if (const auto written = rest.seen && rest.writers.empty() ? watch.changed() : ""; !written.empty())
+    rest.writers = "a process that it had left behind was writing '" + written + "' when it was ended";
   const auto ended = child->reap();
   if (!ended) return failed(ended.error());
 
@@ -328,6 +346,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->cause = cause;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
+  } else if (!waited.stopped && !stop.requested() && !rest.writers.empty()) {
+    end = failed_attempt(task_status::failed,
+                         describe(spec.arguments.front(), *ended) + ", but " + rest.writers +
+                             "; let the command wait for what it starts, or raise troupe.task.writer-grace",
+                         tail_of_file(spec.stderr_file));
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
     if (!end.failure)

@@ -25,6 +25,8 @@ struct command_settings {
   environment_map environment;    ///< of the executor
   bool gpus = false;              ///< the executor has some, so that a task without any sees none
   duration kill_grace{};          ///< between SIGTERM and SIGKILL
+  /// For which what a command has left behind may write its outputs without any of them changing.
+  duration writer_grace{};
   command_limits limits = {};
   /// Executors of other hosts may be asked to read what its commands publish.
   bool hand_over = false;
@@ -46,9 +48,9 @@ struct command_task {
 };
 
 /// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL; when it
-/// takes more memory than it was given, SIGKILL at once. Once the main process has ended, whatever it left behind is
-/// killed (see end_left_behind). When it ended with exit code 0, its outputs are staged: whoever accepts the attempt
-/// publishes them. Never throws.
+/// takes more memory than it was given, SIGKILL at once. Once the main process has ended well, who still writes its
+/// outputs is waited for (see output_watch); whatever else it left behind is killed (see end_left_behind). Then its
+/// outputs are staged: whoever accepts the attempt publishes them. Never throws.
 attempt_end run_command_task(const command_task& task, const command_settings& settings,
                              const stop_event& stop) noexcept;
 

@@ -127,6 +127,25 @@ bool lists_children() {
   return supported;
 }
 
+/// Which processes a command has left behind.
+struct ownership {
+  pid_t main;
+  std::string_view attempt;
+  bool alone;
+  bool adopts = is_subreaper() && lists_children();
+  pid_t self = ::getpid();
+  pid_t own_session = ::getsid(0);
+
+  /// @returns nothing where that cannot be told, see `carries`
+  std::optional<bool> has(pid_t pid) const {
+    const auto now = state_of(pid);
+    if (!now) return false;
+    if (now->session == main || now->group == main) return true;
+    if (alone && adopts && now->parent == self && now->session != own_session) return true;
+    return carries(pid, attempt);
+  }
+};
+
 /// Kills `pid` if it still is what `belongs` says, and waits for its end. The descriptor is opened before the question,
 /// so that a number that was given to another process meanwhile is never signalled. @returns true when it has ended
 template <class Belongs>
@@ -168,10 +187,26 @@ std::vector<pid_t> tree_of(pid_t main) {
   return tree;
 }
 
+std::vector<pid_t> left_behind(pid_t main, std::string_view attempt, bool alone) {
+  const ownership owner{main, attempt, alone};
+  std::vector<pid_t> out;
+  for (const auto pid : owner.adopts ? adopted_children() : all_processes()) {
+    const auto state = state_of(pid);
+    if (pid == main || pid == owner.self || !state || state->state == 'Z' || state->state == 'X') continue;
+    // One whose environment cannot be read is about to become another program.
+    if (owner.has(pid).value_or(owner.adopts)) out.push_back(pid);
+    // Its children become ours when it ends.
+    if (owner.adopts && !out.empty() && out.back() == pid) {
+      const auto below = tree_of(pid);
+      out.insert(out.end(), below.begin() + 1, below.end());
+    }
+  }
+  return out;
+}
+
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
-  const bool adopts = is_subreaper() && lists_children();
-  const pid_t self = ::getpid();
-  const pid_t own_session = ::getsid(0);
+  const ownership owner{main, attempt, alone};
+  const auto [adopts, self, own_session] = std::tuple{owner.adopts, owner.self, owner.own_session};
   std::size_t killed = 0;
   int looks_left = max_looks;
   for (int round = 0; round < max_rounds; ++round) {
@@ -188,13 +223,9 @@ std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
         continue;
       }
       const bool ended = kill_if(pid, [&] {
-        const auto now = state_of(pid);
-        if (!now) return false;
-        if (now->session == main || now->group == main) return true;
-        if (alone && adopts && now->parent == self && now->session != own_session) return true;
-        const auto marked = carries(pid, attempt);
-        undecided = undecided || (!marked && adopts);
-        return marked.value_or(false);
+        const auto belongs = owner.has(pid);
+        undecided = undecided || (!belongs && adopts);
+        return belongs.value_or(false);
       });
       found = found || ended;
       killed += ended ? 1 : 0;

@@ -22,6 +22,9 @@ inline constexpr std::string_view attempt_variable = "TROUPE_ATTEMPT";
 /// @returns how many it killed
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone);
 
+/// The processes that `end_left_behind` would kill, as far as they are seen at the moment.
+std::vector<pid_t> left_behind(pid_t main, std::string_view attempt, bool alone);
+
 /// `main` and its descendants that run at this moment, as far as they have not left their parents. Any thread.
 std::vector<pid_t> tree_of(pid_t main);
 

@@ -58,6 +58,7 @@ struct task_runner::impl {
                        inherited_environment(),
                        opts.ordinals.contains("gpu"),
                        opts.kill_grace,
+                       opts.writer_grace,
                        opts.limits,
                        opts.hand_over,
                        &staging};

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <troupe/runtime/api/job_error.hpp>
@@ -95,6 +95,18 @@ TEST_P(slow_ends, a_command_has_the_kill_grace_after_it_was_asked_to_end) {
   EXPECT_EQ(running.get().progress.state, job_state::cancelled);
   ASSERT_TRUE(testing::wait_until([&] { return testing::processes_of(program).empty(); }));
   EXPECT_TRUE(fs::exists(folder.path() + "/saved")) << "it was killed before";
+  cluster.check_clean();
+}
+
+TEST_P(slow_ends, what_writes_on_behind_its_command_has_the_writer_grace) {
+  test_cluster cluster{
+      {.master = GetParam(),
+       .conf = {"troupe.task.writer-grace=0", "troupe.task.timeout=1min", "troupe.task.max-failures=1"}}};
+  const auto end = cluster.run_job_file("name: behind\nstages: {work: {run: [sh, -c, 'sleep 600 >\"$0\" & until [ -e "
+                                        "\"$0\" ]; do :; done', '{output}'], outputs: [o]}}\n");
+  EXPECT_EQ(end.progress.state, job_state::failed);
+  EXPECT_THAT(end.failure.message, ::testing::HasSubstr("(pid ")) << "it had a minute";
+  EXPECT_THAT(end.failure.message, ::testing::HasSubstr("still writes 'o'"));
   cluster.check_clean();
 }
 
