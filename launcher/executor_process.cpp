@@ -1,22 +1,19 @@
 #include <troupe/launcher/executor_process.hpp>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <sstream>
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <troupe/actors/executor.hpp>
 #include <troupe/launcher/ending_time.hpp>
+#include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/host_directory.hpp>
 #include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -27,7 +24,6 @@
 #include <troupe/launcher/session_guard.hpp>
 #include <troupe/launcher/session_limits.hpp>
 #include <troupe/launcher/transfer_settings.hpp>
-#include <troupe/messages/codec.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
@@ -49,125 +45,6 @@ namespace {
 constexpr const char* blocks_prefix = "blocks-";
 constexpr const char* attempts_prefix = "attempts-";
 constexpr std::uint64_t stack_of_thread = 8 << 20;
-
-std::string hex(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char c : bytes) {
-    out += digits[c >> 4];
-    out += digits[c & 15];
-  }
-  return out;
-}
-
-result<std::string> unhex(std::string_view text) {
-  const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  std::string out;
-  if (text.size() % 2 != 0) return make_error(ec::malformed, "odd number of hexadecimal digits");
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    if (value(text[i]) < 0 || value(text[i + 1]) < 0) return make_error(ec::malformed, "not a hexadecimal digit");
-    out += static_cast<char>(value(text[i]) * 16 + value(text[i + 1]));
-  }
-  return out;
-}
-
-/// The lines of a start file that say what the process may take, each behind a newline.
-std::string limits_text(const executor_start& start) {
-  std::string out;
-  for (const auto& part : start.limits.group.parts()) {
-    out += "\ngroup " + std::to_string(part.version);
-    for (const auto controller : part.controllers) out += " " + std::string{to_string(controller)};
-    out += " " + part.directory;
-  }
-  if (start.limits.memory > 0) out += "\nmemory-limit " + std::to_string(start.limits.memory);
-  if (start.shuffle_service) out += "\nshuffle-service 1";
-  if (start.command_processes > 0) out += "\ncommand-processes " + std::to_string(start.command_processes);
-  if (!start.limits.cpus.empty()) out += "\ncpus";
-  for (const auto cpu : start.limits.cpus) out += " " + std::to_string(cpu);
-  return out;
-}
-
-/// Reads one of them. @returns false where it is none of them
-result<bool> read_limit(const std::string& key, const std::string& value, executor_start& out) {
-  std::istringstream in{value};
-  if (key == "memory-limit") {
-    in >> out.limits.memory;
-  } else if (key == "command-processes") {
-    in >> out.command_processes;
-  } else if (key == "shuffle-service") {
-    in >> out.shuffle_service;
-  } else if (key == "cpus") {
-    for (int cpu = 0; in >> cpu;) out.limits.cpus.push_back(cpu);
-    return true;
-  } else if (key == "group") {
-    cgroup_part part;
-    in >> part.version;
-    std::string word;
-    for (in >> std::ws; in && in.peek() != '/' && in >> word; in >> std::ws)
-      for (const auto controller : {cgroup_controller::memory, cgroup_controller::cpu, cgroup_controller::pids})
-        if (word == to_string(controller)) part.controllers.push_back(controller);
-    std::getline(in, part.directory);
-    auto parts = out.limits.group.parts();
-    parts.push_back(std::move(part));
-    out.limits.group = cgroup{std::move(parts)};
-  } else {
-    return false;
-  }
-  if (!in) return make_error(ec::malformed, "entry " + key + " is malformed");
-  return true;
-}
-
-struct start_document {
-  executor_start start;
-  settings effective;
-};
-
-result<start_document> read_start_file(const std::string& path) {
-  std::ifstream file{path};
-  if (!file) return make_error(ec::io, "cannot read " + path + ": " + std::strerror(errno));
-  start_document out;
-  std::string key;
-  while (file >> key && key != "settings") {
-    std::string value;
-    file.get();
-    std::getline(file, value);
-    if (key == "driver") {
-      auto parsed = parse_endpoint(value);
-      if (!parsed) return parsed.error();
-      out.start.driver = *parsed;
-    } else if (key == "cluster") {
-      out.start.cluster_id = value;
-    } else if (key == "secret") {
-      out.start.secret_file = value;
-    } else if (key == "directory") {
-      out.start.run_directory = value;
-    } else if (key == "storage") {
-      out.start.local_directories.push_back(value);
-    } else if (auto taken = read_limit(key, value, out.start); !taken) {
-      return make_error(ec::malformed, path + ": " + taken.error().message);
-    } else if (*taken) {
-      continue;
-    } else if (key == "info") {
-      auto bytes = unhex(value);
-      if (!bytes) return bytes.error();
-      auto info = decode<executor_info>(*bytes);
-      if (!info) return info.error();
-      out.start.info = std::move(*info);
-    } else {
-      return make_error(ec::malformed, path + ": unknown entry " + key);
-    }
-  }
-  std::ostringstream rest;
-  rest << file.rdbuf();
-  auto document = parse_yaml(rest.str(), path);
-  if (!document) return document.error();
-  settings_builder builder{std::filesystem::current_path().string()};
-  if (auto added = builder.add_file(*document); !added) return added.error();
-  auto built = builder.build();
-  if (!built) return built.error();
-  out.effective = std::move(*built);
-  return out;
-}
 
 /// Devices that the executor's addresses are, under the mask that was inherited; set once, here.
 std::map<std::string, std::vector<std::string>> apply_device_mask(const executor_capacity& capacity) {
@@ -192,23 +69,6 @@ std::string stderr_file() {
 
 } // namespace
 
-result<void> write_start_file(const std::string& path, const executor_start& start, const settings& s) {
-  auto info = encode(start.info);
-  if (!info) return info.error();
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return make_error(ec::io, "cannot write " + path + ": " + std::strerror(errno));
-  std::string storage;
-  for (const auto& local : start.local_directories) storage += "\nstorage " + local;
-  const auto limits = limits_text(start);
-  const auto text = "driver " + to_string(start.driver) + "\ncluster " + start.cluster_id + "\nsecret " +
-                    start.secret_file + "\ndirectory " + start.run_directory + storage + "\ninfo " + hex(*info) +
-                    limits + "\nsettings\n" + s.to_yaml();
-  const auto written = write(fd, text.data(), text.size());
-  close(fd);
-  if (written != static_cast<ssize_t>(text.size())) return make_error(ec::io, "cannot write " + path + ": disk full?");
-  return {};
-}
-
 std::string name_of_executor(request_id request) {
   return request ? "executor-" + std::to_string(request.value) : "shuffle-service";
 }
@@ -224,7 +84,6 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
   for (std::filesystem::directory_iterator entry{attempts, ignored}, end; !ignored && entry != end;
        entry.increment(ignored))
     if (entry->path().extension() == ".inputs") std::filesystem::remove_all(entry->path(), ignored);
-  std::filesystem::remove(start.run_directory + "/" + name + ".start", ignored);
   std::filesystem::remove_all(start.run_directory + "/" + blocks_prefix + name, ignored);
   for (const auto& path : start.local_directories)
     std::filesystem::remove_all(path + "/" + blocks_prefix + name, ignored);
@@ -387,19 +246,17 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   return *ended ? failed(*ended) : 0;
 }
 
-int executor_main(int argc, char** argv, bool native) {
-  if (argc != 4) {
-    std::cerr << executor_argument << " is for Troupe's own use: start executors with `troupe node`\n";
-    return 2;
-  }
+namespace {
+
+int run_started_executor(const executor_entry& entry, bool native) {
   // Read before the fork, since the keeper's patience is a setting; nothing here starts a thread.
-  auto document = read_start_file(argv[2]);
+  auto document = decode_executor_start(entry.start);
   if (!document) {
     std::cerr << "troupe: executor: " << document.error().message << '\n';
     return exit_code_of(document.error().code);
   }
   keeper_options keeping;
-  keeping.liveness_fd = std::atoi(argv[3]);
+  keeping.liveness_fd = entry.liveness_fd;
   keeping.grace =
       document->effective.get(keys::executor_driver_timeout) + document->effective.get(keys::shutdown_grace);
   keeping.end_grace = ending_time(document->effective);
@@ -409,6 +266,7 @@ int executor_main(int argc, char** argv, bool native) {
     run_directory::sweep(std::filesystem::path{start.run_directory}.parent_path().string());
   };
   if (const auto code = keep(keeping)) return *code;
+  ::prctl(PR_SET_NAME, "troupe-executor"); // its arguments are those of the program
   std::string why;
   executor_run run;
   run.name = name_of_executor(document->start.info.request);
@@ -422,6 +280,12 @@ int executor_main(int argc, char** argv, bool native) {
   const int code = run_executor(document->start, document->effective, run, why);
   if (!why.empty()) std::cerr << "troupe: executor: " << why << '\n';
   return code;
+}
+
+} // namespace
+
+void enter_executor(bool native) {
+  if (const auto entry = take_executor_entry()) end_process(run_started_executor(*entry, native));
 }
 
 } // namespace troupe

@@ -15,9 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <troupe/launcher/executor_entry.hpp>
 #include <troupe/runtime/resources/quote.hpp>
-
-extern char** environ;
 
 namespace troupe {
 namespace {
@@ -39,6 +38,15 @@ std::string last_words(const std::string& path) {
   for (std::string line; std::getline(file, line);)
     if (!line.empty()) last = std::move(line);
   return last.empty() ? last : ": " + detail::quote(last, most_quoted);
+}
+
+/// As a new program takes them, ended by null; valid as long as the texts.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  out.reserve(texts.size() + 1);
+  for (auto& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
 }
 
 } // namespace
@@ -139,19 +147,37 @@ void process_backend::provide_service() {
 
 result<pid_t> process_backend::spawn(request_id request, const executor_start& what) {
   const auto base = what.run_directory + "/" + name_of_executor(request);
-  if (auto written = write_start_file(base + ".start", what, options_.effective); !written) return written.error();
-  const auto start_file = base + ".start";
   const auto stderr_file = base + ".err";
-  // The child's copy of the read end gets a number that survives exec.
-  const int inherited = fcntl(liveness_read_, F_DUPFD, 3);
-  if (inherited < 0) return make_error(ec::io, "no file descriptor is left: " + std::string{std::strerror(errno)});
-  const auto fd_text = std::to_string(inherited);
-  const char* arguments[] = {options_.program.c_str(), executor_argument, start_file.c_str(), fd_text.c_str(), nullptr};
+  auto text = encode_executor_start(what, options_.effective);
+  if (!text) return text.error();
+  auto sealed = make_sealed_file(*text);
+  if (!sealed) return sealed.error();
+  // Numbers above those of the standard streams, which the child opens anew.
+  const int start_fd = fcntl(*sealed, F_DUPFD_CLOEXEC, 3);
+  const int liveness_fd = fcntl(liveness_read_, F_DUPFD_CLOEXEC, 3);
+  close(*sealed);
+  const auto close_both = [&] {
+    if (start_fd >= 0) close(start_fd);
+    if (liveness_fd >= 0) close(liveness_fd);
+  };
+  if (start_fd < 0 || liveness_fd < 0) {
+    const auto why = make_error(ec::io, "no file descriptor is left: " + std::string{std::strerror(errno)});
+    close_both();
+    return why;
+  }
+  auto words = program_arguments();
+  if (words.empty()) words.push_back(options_.program);
+  auto environment = executor_environment(start_fd, liveness_fd, base);
+  const auto arguments = pointers_to(words);
+  const auto variables = pointers_to(environment);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, 1, stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
+  // A descriptor that is made itself survives in the child alone: another one that is started meanwhile gets neither.
+  posix_spawn_file_actions_adddup2(&files, start_fd, start_fd);
+  posix_spawn_file_actions_adddup2(&files, liveness_fd, liveness_fd);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -165,10 +191,10 @@ result<pid_t> process_backend::spawn(request_id request, const executor_start& w
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   pid_t pid = 0;
   const int failure =
-      posix_spawn(&pid, options_.program.c_str(), &files, &attributes, const_cast<char* const*>(arguments), environ);
+      posix_spawn(&pid, options_.program.c_str(), &files, &attributes, arguments.data(), variables.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
-  close(inherited);
+  close_both();
   if (failure != 0)
     return make_error(ec::io, "cannot start " + options_.program + ": " + std::string{std::strerror(failure)});
   return pid;

@@ -15,6 +15,8 @@ constexpr const char* help_text = R"(Options of Troupe, before the program's own
                        executor that can run this program's own stages
   --troupe-help        this text
   --                   everything that follows is the program's own
+Executors of a local cluster are this program, started again with the same arguments: its main is run in every executor,
+up to where its job would begin. Tasks see what they capture; global variables are as at the start of a process.
 Exit codes: 0 ok, 1 job failed, 2 usage or configuration, 3 infeasible, 4 cluster unreachable, 130 interrupted.
 )";
 

@@ -2,7 +2,6 @@
 
 #include <troupe/runtime/api/run.hpp>
 
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -10,6 +9,7 @@
 
 #include <troupe/launcher/application.hpp>
 #include <troupe/launcher/ending_time.hpp>
+#include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/node.hpp>
@@ -33,7 +33,7 @@ int complain(const error& why) {
 } // namespace
 
 int run(int argc, char** argv, const std::function<void(session&)>& body, const run_options& options) {
-  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv, true);
+  enter_executor(true);
   if (auto table = function_table::instance().check(); !table) return complain(table.error());
   auto parsed = parse_program_options(argc, argv, options.defaults);
   if (!parsed) return complain(parsed.error());
@@ -42,7 +42,12 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
     return 0;
   }
   const auto& s = parsed->effective;
-  if (parsed->node) return run_node(parsed->node->what, s, {.config_file = parsed->node->file, .native = true});
+  if (parsed->node) {
+    const int code = run_node(parsed->node->what, s, {.config_file = parsed->node->file, .native = true});
+    // An executor has forked by now, and what follows in main is not for it, nor for its keeper.
+    if (parsed->node->what.role == node_role::executor) end_process(code);
+    return code;
+  }
   hear_of_children();
   session_guard guard;
   interruption stop{ending_time(s)};

@@ -1,6 +1,5 @@
 // The command line of `troupe`.
 
-#include <cstring>
 #include <functional>
 #include <iostream>
 
@@ -84,7 +83,7 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   troupe::hear_of_children();
-  if (argc > 1 && std::strcmp(argv[1], troupe::executor_argument) == 0) return troupe::executor_main(argc, argv, false);
+  troupe::enter_executor(false);
 
   CLI::App app{overview, "troupe"};
   app.footer(exit_codes);

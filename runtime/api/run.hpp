@@ -17,11 +17,16 @@ struct run_options {
 };
 
 /// Connects to the cluster that configuration and arguments name, or starts a local one, calls `body` with a session,
-/// and ends what it started. Where this process was started as an executor, it is one and `body` is never called, so
-/// nothing before or after this call should matter to tasks.
+/// and ends what it started.
+///
+/// Executors of a local cluster are this program, started again with the same arguments: main is run in every executor up
+/// to this call, which does not come back there, and `body` is called in none. So what stands before it should change
+/// nothing outside (what it reads from its own arguments is fine), and what stands behind it runs once. Exit handlers and
+/// destructors of static objects do not run in executors.
 ///
 /// Troupe's own options (`--master`, `--conf key=value`, `--config-file`, …) are taken from the arguments; the rest is
 /// `session.arguments()`. Exceptions of `body` are printed on standard error.
+/// To be called before there is any other thread.
 /// @returns the exit code for main: 0 ok, 1 job failed, 2 usage or configuration, 3 infeasible, 4 cluster unreachable,
 /// 130 interrupted
 int run(int argc, char** argv, const std::function<void(session&)>& body, const run_options& options = {});

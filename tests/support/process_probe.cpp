@@ -66,6 +66,10 @@ bool is_alive(pid_t pid) {
   return seen.pid != 0 && seen.state != 'Z' && seen.state != 'X';
 }
 
+bool is_executor(pid_t pid) {
+  return content_of(root_of(pid) + "/environ").find("TROUPE_EXECUTOR=") != std::string::npos;
+}
+
 std::vector<seen_process> processes_of(const std::string& path) {
   std::vector<seen_process> out;
   for (const auto pid : all_pids()) {

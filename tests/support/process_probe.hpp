@@ -31,6 +31,8 @@ struct seen_process {
 seen_process look_at(pid_t pid);
 /// True while the process runs or is stopped; one that has ended and was not waited for does not count.
 bool is_alive(pid_t pid);
+/// Whether the process was started as an executor by its own program: that, or its keeper. Its arguments do not tell.
+bool is_executor(pid_t pid);
 /// Every other process of this user that names `path` in its arguments or its environment, or works in it.
 std::vector<seen_process> processes_of(const std::string& path);
 /// Children of a process, whatever their state.

@@ -23,8 +23,8 @@ namespace testing {
 
 namespace fs = std::filesystem;
 
-std::optional<int> main_hook(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], executor_argument) == 0) return executor_main(argc, argv, true);
+std::optional<int> main_hook(int, char**) {
+  enter_executor(true);
   return std::nullopt;
 }
 

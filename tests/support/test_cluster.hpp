@@ -34,8 +34,8 @@ namespace troupe {
 
 namespace testing {
 
-/// To be called first in a test program's main, before there is any thread. Gives the exit code when the process was
-/// started as an executor, which main returns at once; nothing in the test itself.
+/// To be called first in a test program's main, before there is any thread. Does not come back where the process was
+/// started as an executor. Gives nothing in the test itself; a main that returned what it gives is as good as ever.
 std::optional<int> main_hook(int argc, char** argv);
 
 /// A directory of mode 0700 below the system's temporary one, removed with everything in it.

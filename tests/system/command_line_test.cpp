@@ -307,7 +307,7 @@ TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
     bool coming = false; // an executor was seen, though each ends at once
     ASSERT_TRUE(testing::wait_until([&] {
       for (const auto& p : testing::processes_of(directory())) {
-        if (p.command_line.find("--troupe-executor") != std::string::npos)
+        if (testing::is_executor(p.pid))
           coming = true;
         else if (p.command_line.find("cluster up") != std::string::npos && p.pid != up->pid())
           driver = p.pid;

@@ -228,8 +228,7 @@ TEST(an_interrupted_program, takes_its_executors_along_though_it_computes_on) {
   EXPECT_TRUE(testing::wait_until([&] {
     left = testing::processes_of(run);
     // The program itself and the guard of its session stay.
-    std::erase_if(left,
-                  [&](const auto& process) { return process.command_line.find("stubborn") != std::string::npos; });
+    std::erase_if(left, [&](const auto& process) { return !testing::is_executor(process.pid); });
     return left.empty();
   })) << left.front().text();
   EXPECT_TRUE(testing::is_alive(client.pid())) << "it computes on: " << client.output();
@@ -280,7 +279,7 @@ TEST(the_secret, is_in_its_file_alone) {
     ++looked_at;
     EXPECT_EQ(read(entry.path()).find(secret), std::string::npos) << entry.path();
   }
-  EXPECT_GE(looked_at, 3u) << "logs and start files";
+  EXPECT_GE(looked_at, 2u) << "logs, and what executors print";
 }
 
 // -- kill -9 of the driver

@@ -1,0 +1,89 @@
+// A program that does something before and behind its job, and reads options of its own: as one process, with executors
+// of its own, and as an executor itself.
+
+#include <algorithm>
+#include <fstream>
+#include <regex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <troupe/tests/system/program_process.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::HasSubstr;
+
+class around_job : public ::testing::TestWithParam<const char*> {
+protected:
+  std::string log() const { return scratch.path() + "/log"; }
+  std::vector<std::string> lines() const {
+    std::vector<std::string> out;
+    std::ifstream file{log()};
+    for (std::string line; std::getline(file, line);) out.push_back(line);
+    return out;
+  }
+  auto count(const std::string& line) const {
+    const auto all = lines();
+    return std::count(all.begin(), all.end(), line);
+  }
+  void expect_one_end() const {
+    for (const auto* line : {"end", "exit", "destroyed"}) EXPECT_EQ(count(line), 1) << line;
+  }
+  std::string awaited(const program_process& process, const std::string& pattern) const {
+    std::smatch found;
+    std::string text;
+    EXPECT_TRUE(testing::wait_until([&] {
+      text = process.output();
+      return std::regex_search(text, found, std::regex{pattern});
+    })) << text;
+    return found.size() > 1 ? found[1].str() : "";
+  }
+
+  testing::temporary_directory scratch;
+};
+INSTANTIATE_TEST_SUITE_P(masters, around_job, ::testing::Values("local[2]", "local-cluster[2,1,1g]"),
+                         [](const auto& at) { return std::string{at.index == 0 ? "in_process" : "processes"}; });
+
+TEST_P(around_job, what_stands_behind_it_is_done_once_and_executors_read_the_same_options) {
+  program_process job{{TROUPE_AROUND_JOB, "--master", GetParam(), "--conf",
+                       "troupe.run-directory=" + scratch.path() + "/run", "--limit", "20", "--log", log()}};
+  EXPECT_EQ(job.wait(), 0) << job.output();
+  EXPECT_EQ(job.printed(),
+            "before the job\nlimit 20\nlimit 20\nlimit 20\nlimit 20\nstarted by a task it said hello\n\n");
+  EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
+  expect_one_end();
+  EXPECT_EQ(count("begin"), GetParam() == std::string_view{"local[2]"} ? 1 : 3) << "executors read the options, too";
+}
+
+using around_node = around_job;
+INSTANTIATE_TEST_SUITE_P(masters, around_node, ::testing::Values("troupe://"));
+
+TEST_P(around_node, does_nothing_of_it_as_an_executor) {
+  const auto written = [&](const std::string& name, const std::string& text) {
+    std::ofstream{scratch.path() + "/" + name} << text;
+    return scratch.path() + "/" + name;
+  };
+  const auto run = "troupe.run-directory=" + scratch.path() + "/run";
+  program_process driver{{TROUPE_PROGRAM, "node", "--conf", run,
+                          "--config-file=" + written("driver.yaml", "node: {role: driver}\ntroupe: {driver.port: 0, "
+                                                                    "security.secret-file: secret, "
+                                                                    "dynamic-allocation.enabled: false}\n")}};
+  const auto address = awaited(driver, "driver (\\S+) cluster");
+  const auto file = written("executor.yaml", "node: {role: executor, driver: '" + address +
+                                                 "'}\ntroupe: {security.secret-file: secret, executor: {cores: 1, "
+                                                 "memory: 1g}}\n");
+  program_process executor{{TROUPE_AROUND_JOB, "--conf", run, "--config-file=" + file, "--log", log()}};
+  awaited(executor, "executor (\\d+) cluster");
+  executor.kill(SIGTERM);
+  EXPECT_EQ(executor.wait(), 0) << executor.output();
+  EXPECT_THAT(lines(), ::testing::ElementsAre("begin"));
+  EXPECT_EQ(executor.printed().find("before the job"), executor.printed().rfind("before the job"))
+      << executor.printed();
+  driver.kill(SIGTERM);
+  EXPECT_TRUE(driver.wait().has_value());
+}
+
+} // namespace
+} // namespace troupe::system_tests
