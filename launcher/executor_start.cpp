@@ -129,7 +129,7 @@ result<executor_document> decode_executor_start(std::string_view text) {
   rest << file.rdbuf();
   auto document = parse_yaml(rest.str(), what);
   if (!document) return document.error();
-  settings_builder builder{std::filesystem::current_path().string()};
+  settings_builder builder{std::filesystem::current_path().string(), expand_nothing()};
   if (auto added = builder.add_file(*document); !added) return added.error();
   auto built = builder.build();
   if (!built) return built.error();

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <troupe/runtime/config/path_text.hpp>
+
 namespace troupe {
 
 result<loaded_settings> load_settings(const settings_source& source) {
@@ -13,7 +15,10 @@ result<loaded_settings> load_settings(const settings_source& source) {
   for (const auto& assignment : source.defaults)
     if (auto added = builder.add_default(assignment); !added) return added.error();
   for (const auto& file : source.files) {
-    auto document = load_yaml(file);
+    // A shell expands nothing in --config-file=~/x.
+    auto path = std::filesystem::exists(file, unknown) ? result<std::string>{file} : expand_path(file);
+    if (!path) return make_error(path.error().code, "--config-file " + file + ": " + path.error().message);
+    auto document = load_yaml(*path);
     if (!document) return document.error();
     if (auto added = builder.add_file(*document); !added) return added.error();
     out.documents.push_back(std::move(*document));

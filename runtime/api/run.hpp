@@ -19,10 +19,10 @@ struct run_options {
 /// Connects to the cluster that configuration and arguments name, or starts a local one, calls `body` with a session,
 /// and ends what it started.
 ///
-/// Executors of a local cluster are this program, started again with the same arguments: main is run in every executor up
-/// to this call, which does not come back there, and `body` is called in none. So what stands before it should change
-/// nothing outside (what it reads from its own arguments is fine), and what stands behind it runs once. Exit handlers and
-/// destructors of static objects do not run in executors.
+/// Executors of a local cluster are this program, started again with the same arguments: main is run in every executor
+/// up to this call, which does not come back there, and `body` is called in none. So what stands before it should
+/// change nothing outside (what it reads from its own arguments is fine), and what stands behind it runs once. Exit
+/// handlers and destructors of static objects do not run in executors.
 ///
 /// Troupe's own options (`--master`, `--conf key=value`, `--config-file`, …) are taken from the arguments; the rest is
 /// `session.arguments()`. Exceptions of `body` are printed on standard error.

@@ -101,6 +101,10 @@ private:
 
 text_directory::text_directory(const std::string& path) {
   if (path.empty()) throw job_error(make_error(ec::invalid_argument, "the output directory has no name"));
+  if (path == "~" || path.starts_with("~/"))
+    throw job_error(
+        make_error(ec::invalid_argument,
+                   "the output directory '" + path + "' begins with ~, which is for a shell to expand; give the path"));
   std::error_code code;
   path_ = fs::absolute(path, code); // as it is: what '..' behind a link means is for the system to say
   if (code) cannot("find", path, code);

@@ -13,6 +13,7 @@
 #include <troupe/runtime/config/job_tasks.hpp>
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/path_pattern.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/profile_yaml.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
@@ -57,7 +58,9 @@ private:
     if (const auto* output = root_.find("output")) {
       auto path = read_text(file_, *output, "output");
       if (!path) return path.error();
-      output_ = (fs::path{directory_} / *path).lexically_normal().string();
+      const auto expanded = expand_path(*path);
+      if (!expanded) return yaml_error(file_, output->line, "output = " + *path + ": " + expanded.error().message);
+      output_ = (fs::path{directory_} / *expanded).lexically_normal().string();
       while (output_.ends_with('/')) output_.pop_back();
     }
     if (const auto* failures = root_.find("max-failures")) {
@@ -93,6 +96,7 @@ private:
     for (const auto& child : node->children) {
       auto stage = read_stage(file_, child);
       if (!stage) return stage.error();
+      if (auto ok = expand_patterns(*stage); !ok) return ok;
       declared.push_back(std::move(*stage));
     }
     const auto order = order_stages(file_, declared);
@@ -107,6 +111,20 @@ private:
     if (auto ok = check_places(folders, placed, named_files(), file_places{}); !ok) return ok;
     for (const auto& stage : declared) {
       if (auto ok = check_own_patterns(folders, stage); !ok) return ok;
+    }
+    return {};
+  }
+
+  /// A file whose name is what was written wins, as with patterns.
+  result<void> expand_patterns(declared_stage& stage) const {
+    for (auto& text : stage.for_each) {
+      struct stat info {};
+      if (!has_variables(text) || ::lstat((fs::path{directory_} / text).c_str(), &info) == 0) continue;
+      auto expanded = expand_path(text, environment_variable, escape_pattern);
+      if (!expanded)
+        return yaml_error(file_, stage.for_each_line,
+                          "stage " + stage.name + ": for-each = " + text + ": " + expanded.error().message);
+      text = std::move(*expanded);
     }
     return {};
   }

@@ -9,6 +9,7 @@
 
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/resources/amount.hpp>
 #include <troupe/runtime/scheduling/located_tasks.hpp>
@@ -187,6 +188,10 @@ private:
     auto words = read_texts(file_, *run, what_ + ": run");
     if (!words) return words.error();
     if (words->front().empty()) return fault(run->line, "the first word of run, the program, is empty");
+    if (is_for_a_shell(words->front()))
+      return fault(run->line,
+                   "the first word of run is " + words->front() +
+                       ", but no shell expands it: write the program's path, or ask for a shell: [sh, -c, …]");
     out_.run = std::move(*words);
     out_.run_line = run->line;
     // Braces are common in programs of other languages, so only a whole word that nearly is a placeholder is a slip.
@@ -222,6 +227,13 @@ private:
     if (!outputs) return {};
     auto names = read_texts(file_, *outputs, what_ + ": outputs");
     if (!names) return names.error();
+    for (const auto& name : *names) {
+      if (is_for_a_shell(name))
+        return fault(outputs->line,
+                     "outputs = " + name +
+                         ": an output is a name below the job's output:, in which only {stem}, {name} and "
+                         "{partition} are replaced; a path with ~ or $NAME is for output:");
+    }
     out_.outputs = std::move(*names);
     out_.outputs_line = outputs->line;
     return {};

@@ -6,6 +6,7 @@
 
 #include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/spelling.hpp>
 
@@ -101,7 +102,11 @@ private:
     if (const auto* script = node.find("discovery-script")) {
       auto path = read_text(file_, *script, what + ".discovery-script");
       if (!path) return path.error();
-      request.discovery_script = (std::filesystem::path{directory_} / *path).lexically_normal().string();
+      const auto expanded = expand_path(*path);
+      if (!expanded)
+        return yaml_error(file_, script->line,
+                          what + ".discovery-script = " + show_value(*path) + ": " + expanded.error().message);
+      request.discovery_script = (std::filesystem::path{directory_} / *expanded).lexically_normal().string();
     }
     if (const auto* vendor = node.find("vendor")) {
       auto text = read_text(file_, *vendor, what + ".vendor");

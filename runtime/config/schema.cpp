@@ -184,9 +184,7 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
     return bad_value(entry);
   case setting_type::paths:
     if (text.empty()) return setting_value{std::vector<std::string>{}};
-    if (auto list = parse_list(text);
-        list && !list->empty() && text.find('\n') == std::string_view::npos &&
-        std::none_of(list->begin(), list->end(), [](const auto& path) { return path.starts_with('~'); }))
+    if (auto list = parse_list(text); list && !list->empty() && text.find('\n') == std::string_view::npos)
       return setting_value{std::move(*list)};
     return bad_value(entry);
   case setting_type::text:
@@ -194,7 +192,6 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
     // What has a default cannot be emptied; what has none is switched off by an empty text.
     if (text.empty() && (!entry.default_text.empty() || entry.is_family())) return bad_value(entry);
     if (text.find('\n') != std::string_view::npos) return bad_value(entry);
-    if (entry.type == setting_type::path && text.starts_with('~')) return bad_value(entry);
     return setting_value{std::string{text}};
   }
   return bad_value(entry);
@@ -232,8 +229,8 @@ std::string describe_values(const setting_schema& entry) {
   case setting_type::choice: return "one of " + join(split_choices(entry.choices));
   case setting_type::list: return "a list of texts, such as 0,1";
   case setting_type::text: return "a text of one line";
-  case setting_type::path: return "a path (a leading ~ is not expanded)";
-  case setting_type::paths: return "paths with commas between (a leading ~ is not expanded)";
+  case setting_type::path: return "a path, in which ~, $NAME and ${NAME} are expanded";
+  case setting_type::paths: return "paths with commas between, in which ~, $NAME and ${NAME} are expanded";
   }
   return {};
 }

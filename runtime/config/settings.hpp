@@ -4,6 +4,7 @@
 /// built; copies are independent; any thread.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -93,13 +94,20 @@ private:
 /// `caf` section.
 result<void> check_root(const yaml_document& document, std::initializer_list<std::string_view> fields);
 
+/// Makes a path of what stands for one in a setting.
+using path_expansion = std::function<result<std::string>(std::string_view)>;
+/// `expand_path` with the environment of this process.
+path_expansion expand_as_written();
+/// For settings that were expanded when they were read first, and come from another process.
+path_expansion expand_nothing();
+
 /// Collects layers and builds settings from them. Every error is ec::invalid_configuration and names where the value
 /// stands, the key, the value, and what is allowed or the nearest valid key.
 class settings_builder {
 public:
   /// Relative paths in the environment and in arguments, and relative names of files, start at `working_directory`;
   /// relative paths in a file start at the file's own directory.
-  explicit settings_builder(std::string working_directory);
+  explicit settings_builder(std::string working_directory, path_expansion expand = expand_as_written());
 
   /// Takes the `troupe` and `caf` sections of a file, nested or dotted; other keys of its root are left to their
   /// reader. A key that is given in both spellings is an error.
@@ -121,6 +129,7 @@ private:
                         std::string_view directory);
 
   std::string working_directory_;
+  path_expansion expand_;
   settings settings_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <troupe/runtime/config/amount_text.hpp>
 #include <troupe/runtime/config/master.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/spelling.hpp>
 
@@ -93,7 +94,16 @@ result<void> check_root(const yaml_document& document, std::initializer_list<std
   return {};
 }
 
-settings_builder::settings_builder(std::string working_directory) : working_directory_(std::move(working_directory)) {}
+settings_builder::settings_builder(std::string working_directory, path_expansion expand)
+  : working_directory_(std::move(working_directory)), expand_(std::move(expand)) {}
+
+path_expansion expand_as_written() {
+  return [](std::string_view path) { return expand_path(path); };
+}
+
+path_expansion expand_nothing() {
+  return [](std::string_view path) -> result<std::string> { return std::string{path}; };
+}
 
 result<void> settings_builder::put(std::string_view name, std::string_view text, setting_origin origin,
                                    std::string_view directory) {
@@ -101,11 +111,17 @@ result<void> settings_builder::put(std::string_view name, std::string_view text,
   if (!match) return fault(origin, show_value(name) + " = " + show_value(text) + ": " + match.error().message);
   auto value = parse_setting(*match->entry, text);
   if (!value) return fault(origin, std::string{name} + " = " + show_value(text) + ": " + value.error().message);
+  const auto find_path = [&](std::string& path) -> result<void> {
+    auto expanded = expand_(path);
+    if (!expanded) return fault(origin, std::string{name} + " = " + show_value(text) + ": " + expanded.error().message);
+    path = (std::filesystem::path{directory} / *expanded).lexically_normal().string();
+    return {};
+  };
   if (match->entry->type == setting_type::path && !text.empty())
-    value = setting_value{(std::filesystem::path{directory} / text).lexically_normal().string()};
+    if (auto found = find_path(std::get<std::string>(*value)); !found) return found;
   if (match->entry->type == setting_type::paths)
     for (auto& path : std::get<std::vector<std::string>>(*value))
-      path = (std::filesystem::path{directory} / path).lexically_normal().string();
+      if (auto found = find_path(path); !found) return found;
   const auto kept = settings_.values_.find(name);
   if (kept != settings_.values_.end() && kept->second.origin.kind > origin.kind) return {};
   settings_.values_.insert_or_assign(std::string{name}, settings::stored{match->entry, std::move(match->member),

@@ -373,6 +373,33 @@ TEST_F(job_files, patterns_are_found_beside_the_file_in_byte_order) {
   EXPECT_THAT(*find(directory, "data/none"), IsEmpty());
 }
 
+TEST_F(job_files, have_paths_as_people_write_them) {
+  ::setenv("TROUPE_TEST_PLACE", directory_.c_str(), 1);
+  const auto loaded = [&](const std::string& text) {
+    const auto path = (directory_ / "job.yaml").string();
+    std::ofstream{path} << text;
+    return load_job(path, {});
+  };
+  const auto job = loaded("name: j\noutput: ${TROUPE_TEST_PLACE}/results\nstages: {a: {for-each: "
+                          "$TROUPE_TEST_PLACE/data/*.fq, run: [x, '{input}']}}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(program(job->stages[0]).output_directory, (directory_ / "results/a").string());
+  EXPECT_EQ(job->stages[0].tasks, 3u);
+  // A file that is called so comes first.
+  std::ofstream{directory_ / "$TROUPE_TEST_PLACE"} << "x";
+  EXPECT_EQ(
+      arguments(loaded("name: j\nstages: {a: {for-each: $TROUPE_TEST_PLACE, run: [x, '{input}']}}\n")->stages[0], 0)
+          .inputs,
+      texts{directory_.string() + "/$TROUPE_TEST_PLACE"});
+  ::unsetenv("TROUPE_TEST_PLACE");
+  EXPECT_THAT(message_of(loaded("name: j\noutput: $TROUPE_TEST_PLACE/o\nstages: {a: {run: [x]}}\n")),
+              HasSubstr("job.yaml:2: output = $TROUPE_TEST_PLACE/o: the variable TROUPE_TEST_PLACE is not set"));
+  EXPECT_THAT(message_of(loaded("name: j\nstages: {a: {for-each: ~you/x, run: [x]}}\n")), HasSubstr("./~you/x"));
+  EXPECT_THAT(message_of(loaded("name: j\nstages: {a: {run: [x], outputs: ['~/x']}}\n")),
+              HasSubstr("a path with ~ or $NAME is for output:"));
+  EXPECT_THAT(message_of(loaded("name: j\nstages: {a: {run: [~/x]}}\n")), HasSubstr("no shell expands it"));
+}
+
 TEST_F(job_files, are_loaded_with_their_own_directory) {
   const auto path = (directory_ / "job.yaml").string();
   std::ofstream{path} << "name: j\nstages: {a: {for-each: data/*.fq, run: [x, '{input}']}}\n";

@@ -38,8 +38,8 @@ std::vector<std::string> bad_values(const setting_schema& entry) {
   case setting_type::share_or_size: return {"", "-1", "1e3", "half", "1/0", "0.0000000000001", "1.5g", "4x"};
   case setting_type::choice: return {"", "nonsense", "ERROR "};
   case setting_type::list: return {"", "a,,b", ","};
-  case setting_type::path: return {"~/secret", "a\nb"};
-  case setting_type::paths: return {"a,,b", ",", "a,~/b", "a\nb"};
+  case setting_type::path: return {"a\nb"};
+  case setting_type::paths: return {"a,,b", ",", "a\nb"};
   case setting_type::text: return {"a\nb"};
   }
   return {};

@@ -173,9 +173,27 @@ TEST(settings, relative_paths_start_where_they_are_written) {
   EXPECT_EQ(s->get(keys::local_dir), (std::vector<std::string>{"/abs", "/base/sub/here"}));
   EXPECT_EQ(s->get(keys::run_directory), "/base/runs");
   EXPECT_EQ(settings{}.get(keys::run_directory), "");
-  EXPECT_THAT(fault("troupe.run-directory: ~/runs"), HasSubstr("a leading ~ is not expanded"));
-  EXPECT_THAT(fault("troupe.local.dir: [/a, ~/b]"), HasSubstr("a leading ~ is not expanded"));
   EXPECT_EQ(settings{}.get(keys::local_dir), std::vector<std::string>{});
+}
+
+TEST(settings, of_paths_are_expanded_once) {
+  ::setenv("TROUPE_TEST_PLACE", "/a place/$HOME", 1);
+  settings_builder builder{"/base"};
+  ASSERT_TRUE(builder.add_file(
+      document("troupe: {local.dir: [/abs, '${TROUPE_TEST_PLACE}/b'], event-log.directory: $TROUPE_TEST_PLACE}\n")));
+  ASSERT_TRUE(builder.add_argument("troupe.run-directory=$TROUPE_TEST_PLACE/runs"));
+  const auto s = builder.build();
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->get(keys::local_dir), (std::vector<std::string>{"/abs", "/a place/$HOME/b"}));
+  EXPECT_EQ(s->get(keys::event_log_directory), "/a place/$HOME");
+  EXPECT_EQ(s->get(keys::run_directory), "/a place/$HOME/runs");
+  settings_builder elsewhere{"/base", expand_nothing()};
+  ASSERT_TRUE(elsewhere.add_file(document(s->to_yaml())));
+  EXPECT_EQ(elsewhere.build()->get(keys::run_directory), "/a place/$HOME/runs");
+  ::unsetenv("TROUPE_TEST_PLACE");
+  EXPECT_THAT(fault("troupe.run-directory: $TROUPE_TEST_PLACE/runs"),
+              HasSubstr("troupe.run-directory = $TROUPE_TEST_PLACE/runs: the variable TROUPE_TEST_PLACE is not set"));
+  EXPECT_THAT(fault("troupe.local.dir: [/a, ~you/b]"), HasSubstr("write its path"));
 }
 
 TEST(settings, say_how_blocks_are_compressed) {

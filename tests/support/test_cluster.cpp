@@ -14,6 +14,7 @@
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
 #include <troupe/runtime/config/job_file.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/execution/cgroup_find.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 
@@ -54,7 +55,7 @@ settings effective_settings(const test_cluster::options& opts, const std::string
   const auto check = [](const result<void>& taken) {
     if (!taken) throw test_cluster_error(taken.error().message);
   };
-  std::vector<std::string> own{"troupe.master=" + opts.master, "troupe.run-directory=" + run_directory,
+  std::vector<std::string> own{"troupe.master=" + opts.master, "troupe.run-directory=" + as_path_text(run_directory),
                                "troupe.progress=none",
                                // The driver lives in the test, which may stand still for some seconds. An executor
                                // ends before its driver gives it up.
