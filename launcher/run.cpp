@@ -19,6 +19,7 @@
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/session.hpp>
+#include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/signals.hpp>
 
@@ -72,8 +73,8 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   } catch (const job_error& e) {
     failure = e.what();
     code = exit_code_of(e.code());
-  } catch (const std::exception& e) {
-    failure = e.what();
+  } catch (...) {
+    failure = text_of_exception();
     code = 1;
   }
   std::cout.flush();

@@ -25,7 +25,7 @@ struct run_options {
 /// handlers and destructors of static objects do not run in executors.
 ///
 /// Troupe's own options (`--master`, `--conf key=value`, `--config-file`, …) are taken from the arguments; the rest is
-/// `session.arguments()`. Exceptions of `body` are printed on standard error.
+/// `session.arguments()`. Exceptions of `body`, of whatever type, are printed on standard error.
 /// To be called before there is any other thread.
 /// @returns the exit code for main: 0 ok, 1 job failed, 2 usage or configuration, 3 infeasible, 4 cluster unreachable,
 /// 130 interrupted

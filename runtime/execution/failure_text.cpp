@@ -1,5 +1,12 @@
 #include <troupe/runtime/execution/failure_text.hpp>
 
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <typeinfo>
+
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
@@ -81,6 +88,30 @@ std::string tail_of_file(const std::string& path) {
     if (tail[begin - 1] == '\n' && ++lines == max_stderr_lines) break;
   }
   return bounded_text(std::string_view{tail}.substr(begin), max_stderr_tail);
+}
+
+std::string text_of_exception() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (const std::string& text) {
+    return text;
+  } catch (const char* text) {
+    return text == nullptr ? "a text that is null" : text;
+  } catch (int number) {
+    return "the number " + std::to_string(number) + " was thrown";
+  } catch (long number) {
+    return "the number " + std::to_string(number) + " was thrown";
+  } catch (...) {
+    const auto* const type = abi::__cxa_current_exception_type();
+    if (type == nullptr) return "an exception of another language was thrown";
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> name{abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
+                                                      &std::free};
+    return "an exception of type " + std::string{status == 0 ? name.get() : type->name()} +
+           " was thrown, which is no std::exception";
+  }
 }
 
 std::string describe_time_limit(std::string_view what, duration timeout) {

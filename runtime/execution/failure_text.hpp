@@ -17,6 +17,10 @@ inline constexpr std::size_t max_stderr_lines = 20;
 /// At most `limit` bytes of `text` from its begin, as valid UTF-8 (bytes that are none become `?`). A cut is marked.
 std::string bounded_text(std::string_view text, std::size_t limit);
 
+/// What the exception says that is being handled: `what()` of a std::exception, a text or a number that was thrown as
+/// it is, else the name of its type. @pre within a catch block
+std::string text_of_exception();
+
 /// That an attempt of `what` was ended for the sake of its time-out.
 std::string describe_time_limit(std::string_view what, duration timeout);
 

@@ -93,11 +93,8 @@ attempt_end run_native_task(const native_plan& plan, task_context& context, std:
     return run(plan, context, argument, policy);
   } catch (const fetch_failure& e) {
     return missed_attempt(e);
-  } catch (const std::exception& e) {
-    return failed_attempt(task_status::failed, e.what(), tail_of_file(policy.stderr_file));
   } catch (...) {
-    return failed_attempt(task_status::failed, "the task threw something that is no std::exception",
-                          tail_of_file(policy.stderr_file));
+    return failed_attempt(task_status::failed, text_of_exception(), tail_of_file(policy.stderr_file));
   }
 }
 

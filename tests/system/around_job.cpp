@@ -34,7 +34,25 @@ std::string said_by(const std::string& program) {
   return out;
 }
 
+std::string thrown; ///< what the job throws
+
+void throw_it(const std::string& what) {
+  if (what == "number") throw 42;
+  if (what == "text") throw "no good";
+  if (what == "string") throw std::string{"a string"};
+  if (what == "other") throw noted_at_the_end{};
+}
+
 void job(troupe::session& s) {
+  throw_it(thrown);
+  if (thrown.starts_with("task-"))
+    s.range(0, 1, 1)
+        .map(troupe::with(thrown.substr(5)),
+             [](const std::string& what, std::int64_t n) {
+               throw_it(what);
+               return n;
+             })
+        .collect();
   const auto limits = s.range(0, 4, 4).map([](std::int64_t) { return limit; }).collect();
   for (const auto each : limits) std::cout << "limit " << each << "\n";
   const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -49,6 +67,7 @@ int main(int argc, char** argv) {
   const option known[] = {{"limit", required_argument, nullptr, 'l'},
                           {"log", required_argument, nullptr, 'o'},
                           {"hello", no_argument, nullptr, 'h'},
+                          {"throw", required_argument, nullptr, 'x'},
                           // Troupe's, which it finds for itself
                           {"master", required_argument, nullptr, 't'},
                           {"conf", required_argument, nullptr, 't'},
@@ -57,6 +76,7 @@ int main(int argc, char** argv) {
   for (int found = 0; (found = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     if (found == 'l') limit = std::stoll(optarg);
     if (found == 'o') log_file = optarg;
+    if (found == 'x') thrown = optarg;
     if (found == 'h') return std::puts("hello") < 0;
     if (found == '?') {
       std::cerr << "usage: around_job [--limit N] [--log FILE]\n";

@@ -57,6 +57,20 @@ TEST_P(around_job, what_stands_behind_it_is_done_once_and_executors_read_the_sam
   EXPECT_EQ(count("begin"), GetParam() == std::string_view{"local[2]"} ? 1 : 3) << "executors read the options, too";
 }
 
+TEST_P(around_job, whatever_is_thrown_is_a_sentence) {
+  for (const auto& [thrown, sentence] :
+       {std::pair{"number", "troupe: the number 42 was thrown\n"}, std::pair{"text", "troupe: no good\n"},
+        std::pair{"string", "troupe: a string\n"},
+        std::pair{"other", "noted_at_the_end was thrown, which is no std::exception"},
+        std::pair{"task-number", "the number 42 was thrown"}, std::pair{"task-other", "noted_at_the_end was thrown"}}) {
+    program_process job{{TROUPE_AROUND_JOB, "--master", GetParam(), "--conf", "troupe.task.max-failures=1", "--conf",
+                         "troupe.run-directory=" + scratch.path() + "/run", "--throw", thrown}};
+    EXPECT_EQ(job.wait(), 1) << job.output();
+    EXPECT_THAT(job.output(), HasSubstr(sentence));
+  }
+  EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
+}
+
 using around_node = around_job;
 INSTANTIATE_TEST_SUITE_P(masters, around_node, ::testing::Values("troupe://"));
 
