@@ -159,7 +159,7 @@ static void read(const pb::TaskFailed& in, events::task_failed& out, const place
   read_attempt(in.attempt(), {out.stage, out.partition, out.attempt});
   out.executor.value = in.executor();
   out.status = at.enumerator("status", in.status(), task_status::given_back);
-  out.cause = at.enumerator("cause", in.cause(), failure_cause::suspected);
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::certain);
   out.message = at.text("message", in.message());
 }
 

@@ -362,7 +362,7 @@ static void read(const pb::TaskFailure& in, task_failure& out, const place& at) 
   out.stderr_tail = at.text("stderr_tail", in.stderr_tail());
   out.exit_code = in.exit_code();
   out.signal = in.signal();
-  out.cause = at.enumerator("cause", in.cause(), failure_cause::suspected);
+  out.cause = at.enumerator("cause", in.cause(), failure_cause::certain);
   read_attempt(in.map_output(), {out.shuffle, out.map_partition, out.map_attempt});
   out.map_executor.value = in.map_executor();
 }

@@ -21,7 +21,7 @@
 namespace troupe {
 
 /// Raised with every change of a message's meaning; compared at the hello.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// Who says hello. Numbers are wire format.
 enum class peer_role : std::uint8_t { executor = 0, client = 1, services = 2 };

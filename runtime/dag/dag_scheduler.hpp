@@ -428,7 +428,7 @@ private:
   bool fail_late_rounds(time_point now);
   void end_rounds(stage_run& stage);
   void on_gang_failure(job_run& job, stage_run& stage, partition_index partition, attempt_number attempt,
-                       executor_id executor, const std::string& why, bool blame, bool escalates, time_point now,
+                       executor_id executor, const std::string& why, bool blame, failure_cause cause, time_point now,
                        effects::list& out);
   void break_gang(const stage_run& stage, const std::string& why);
   bool restart_gang(job_run& job, stage_run& stage, time_point now, effects::list& out);

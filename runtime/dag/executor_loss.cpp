@@ -178,7 +178,10 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
       on_gang_failure(*find_job(stage->job), *stage, task.partition, attempt, id,
                       "partition " + std::to_string(task.partition) + ": its executor " + std::to_string(id.value) +
                           " was lost (" + cause + ")",
-                      blame, exit.cause == exit_cause::memory_limit && is_own_doing(exit), now, out);
+                      blame,
+                      exit.cause == exit_cause::memory_limit && is_own_doing(exit) ? failure_cause::memory_limit
+                                                                                   : failure_cause::lost,
+                      now, out);
   for (auto& [job, why] : failed)
     if (auto* j = find_job(job); j && !j->finished()) fail(*j, std::move(why), now, out);
   for (const auto job : hit)

@@ -58,7 +58,7 @@ void dag_scheduler::end_rounds(stage_run& stage) {
 /// is the gang's own fault: `exact` allows it as many as missing inputs may end (spec BA-9, DG-6).
 /// @pre the attempt was current
 void dag_scheduler::on_gang_failure(job_run& job, stage_run& stage, partition_index partition, attempt_number attempt,
-                                    executor_id executor, const std::string& why, bool blame, bool escalates,
+                                    executor_id executor, const std::string& why, bool blame, failure_cause cause,
                                     time_point now, effects::list& out) {
   (void) stage.tasks.requeue(partition, attempt, false);
   if (blame) ++stage.failures;
@@ -67,7 +67,7 @@ void dag_scheduler::on_gang_failure(job_run& job, stage_run& stage, partition_in
   if (!blame || std::exchange(broken.blamed, true)) return;
   broken.why = why;
   const auto step = escalations_of(stage.tasks.lane_of(partition));
-  if (escalates && step < stage.escalations.size()) {
+  if (cause == failure_cause::memory_limit && step < stage.escalations.size()) {
     broken.escalates = true;
     out.push_back(effects::publish{
         events::task_escalated{stage.id, partition, attempt, executor, stage.escalations[step].profile}});
@@ -75,7 +75,12 @@ void dag_scheduler::on_gang_failure(job_run& job, stage_run& stage, partition_in
   }
   const bool exact = options_.matching == profile_matching::exact;
   const auto allowed = exact ? options_.max_stage_attempts : job.spec->max_task_failures;
-  if (++stage.gang_failures + (exact ? stage.fetch_failures : 0) < allowed) return;
+  ++stage.gang_failures;
+  if (cause == failure_cause::certain) {
+    fail(job, make_error(ec::task_failed, why + " (no other attempt can change that)"), now, out);
+    return;
+  }
+  if (stage.gang_failures + (exact ? stage.fetch_failures : 0) < allowed) return;
   const auto count = std::to_string(stage.gang_failures + (exact ? stage.fetch_failures : 0));
   const auto name = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + ")";
   fail(job,

@@ -238,22 +238,25 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
     ++stage.failures;
     return;
   }
-  if (status == task_status::failed) accuse(stage, lease, p, message, now, out);
+  const bool certain = cause == failure_cause::certain; // no executor is to blame, and no attempt can do better
+  if (status == task_status::failed && !certain) accuse(stage, lease, p, message, now, out);
   if (gang) {
     const auto tail = detail && !detail->stderr_tail.empty()
                           ? "\nlast lines of its standard error:\n" + detail->stderr_tail
                           : std::string{};
     on_gang_failure(job, stage, p, attempt, info.executor,
-                    where + ": " + (message.empty() ? std::string{to_string(status)} : message) + tail, blame,
-                    cause == failure_cause::memory_limit, now, out);
+                    where + ": " + (message.empty() ? std::string{to_string(status)} : message) + tail, blame, cause,
+                    now, out);
     return;
   }
   const auto failures = stage.tasks.requeue(p, attempt, blame);
   if (blame || status == task_status::fetch_failed) ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);
-  if (!blame || failures < allowed) return;
-  auto text = where + ", failure " + std::to_string(failures) + " of " + std::to_string(allowed) +
-              " allowed: " + (message.empty() ? std::string{to_string(status)} : message);
+  if (!blame || (failures < allowed && !certain)) return;
+  auto text = where +
+              (certain ? std::string{", which no other attempt can change: "}
+                       : ", failure " + std::to_string(failures) + " of " + std::to_string(allowed) + " allowed: ") +
+              (message.empty() ? std::string{to_string(status)} : message);
   if (detail && !detail->stderr_tail.empty()) text += "\nlast lines of its standard error:\n" + detail->stderr_tail;
   if (text.ends_with('\n')) text.pop_back(); // whoever prints an error ends its line
   fail(job, make_error(ec::task_failed, std::move(text)), now, out);
@@ -403,7 +406,7 @@ void dag_scheduler::on_refusal(executor_index e, const refusal& r, time_point no
     const bool blame = attempt >= task_set::free_attempts && stage->state != stage_state::complete;
     if (stage->spec->barrier) {
       on_gang_failure(*find_job(stage->job), *stage, p, attempt, pool_[e].info.executor, "it was refused: " + r.reason,
-                      blame, false, now, out);
+                      blame, failure_cause::error, now, out);
       return;
     }
     const auto failures = stage->tasks.requeue(p, attempt, blame);

@@ -131,7 +131,8 @@ void dag_scheduler::on_unpublished(job_run& job, stage_run& stage, const accepte
                      std::to_string(what.executor.value);
   const bool needed = stage.state != stage_state::complete;
   if (stage.spec->barrier)
-    return on_gang_failure(job, stage, p, what.attempt, what.executor, where + ": " + reason, needed, false, now, out);
+    return on_gang_failure(job, stage, p, what.attempt, what.executor, where + ": " + reason, needed,
+                           failure_cause::error, now, out);
   const auto failures = stage.tasks.requeue(p, what.attempt, needed);
   ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);
@@ -151,7 +152,7 @@ void dag_scheduler::lose_publication(job_run& job, stage_run& stage, const accep
       events::task_failed{stage.id, p, what.attempt, what.executor, task_status::lost, failure_cause::lost, why}});
   if (stage.spec->barrier)
     on_gang_failure(job, stage, p, what.attempt, what.executor, "partition " + std::to_string(p) + ": " + why, false,
-                    false, now, out);
+                    failure_cause::error, now, out);
   else
     (void) stage.tasks.requeue(p, what.attempt, false);
 }

@@ -145,6 +145,13 @@ std::string describe_starvation(const std::string& program, const attempt_group:
 
 attempt_end failed(const error& why) { return failed_attempt(task_status::failed, why.message); }
 
+/// In a way that no other attempt can change.
+attempt_end failed_for_certain(const error& why) {
+  auto end = failed(why);
+  end.failure->cause = failure_cause::certain;
+  return end;
+}
+
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
 void keep_only_what_it_wrote(const std::string& directory) {
   std::error_code ignored;
@@ -224,7 +231,8 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
   std::uint64_t bytes = 0;
   if (!outputs.empty()) {
     const auto staged = stage_outputs(directory, place, outputs);
-    if (!staged) return failed(staged.error());
+    if (!staged)
+      return staged.error().code == ec::invalid_argument ? failed_for_certain(staged.error()) : failed(staged.error());
     bytes = *staged;
   }
   attempt_end end;
@@ -243,7 +251,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   command_arguments arguments;
   if (!task.argument.empty()) {
     auto decoded = decode_command_arguments(task.argument);
-    if (!decoded) return failed(decoded.error());
+    if (!decoded) return failed_for_certain(decoded.error());
     arguments = std::move(*decoded);
   }
   const auto name = std::to_string(task.stage.stage.value) + "." + std::to_string(task.partition) + "." +
@@ -278,8 +286,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     fs::create_directories(fs::path{values.outputs.back()}.parent_path(), ignored);
   }
   auto words = replace_placeholders(task.program.words, values);
-  if (!words) return failed(words.error());
-  if (words->empty()) return failed(make_error(ec::invalid_argument, "the command has no words"));
+  if (!words) return failed_for_certain(words.error());
+  if (words->empty()) return failed_for_certain(make_error(ec::invalid_argument, "the command has no words"));
 
   child_spec spec;
   const command_identity identity{task.stage.job.value, task.stage.name,       task.partition, task.attempt,

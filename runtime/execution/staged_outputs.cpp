@@ -180,6 +180,11 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
       return make_error(ec::not_found, "the command ended well, but its output '" + name +
                                            "' is missing; it is expected at {output} or under this name in the "
                                            "directory that the command starts in");
+    if (S_ISDIR(found.st_mode))
+      return make_error(ec::invalid_argument, "the command's output '" + name +
+                                                  "' is a folder, and outputs are files: name the files in it, as in "
+                                                  "outputs: [" +
+                                                  name + "/part], or pack it, as with tar -cf {output}");
     if (!S_ISREG(found.st_mode))
       return make_error(ec::invalid_argument, "the command's output '" + name + "' is no regular file");
     bytes += static_cast<std::uint64_t>(found.st_size);

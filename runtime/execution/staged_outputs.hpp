@@ -39,8 +39,8 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
 
 /// Moves `names` (see is_output_name) from the attempt's own directory to its place, all or none; copies where that is
 /// another file system. Makes the directory of the place, never its root: where the root is gone, the job is over,
-/// which is error cancelled. Error not_found names an output that the command did not make; only regular files count.
-/// @returns their bytes
+/// which is error cancelled. Error not_found names an output that the command did not make; invalid_argument
+/// one that is no regular file, which will be none next time. @returns their bytes
 result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
                                     const std::vector<std::string>& names);
 

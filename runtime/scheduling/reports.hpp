@@ -37,6 +37,7 @@ enum class failure_cause : std::uint8_t {
   lost = 4,         ///< its process went away under it
   time_limit = 5,   ///< it ran for longer than it may
   suspected = 6,    ///< its process crashed or ran out of memory while others ran there too: nobody is blamed yet
+  certain = 7,      ///< every other attempt would end so: there is none
 };
 std::string_view to_string(failure_cause cause) noexcept;
 

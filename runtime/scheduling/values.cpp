@@ -79,6 +79,7 @@ std::string_view to_string(failure_cause cause) noexcept {
   case failure_cause::lost: return "lost";
   case failure_cause::time_limit: return "time-limit";
   case failure_cause::suspected: return "suspected";
+  case failure_cause::certain: return "certain";
   }
   return "unknown";
 }

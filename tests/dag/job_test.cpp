@@ -60,6 +60,28 @@ TEST(job, progress_counts_tasks_and_measures_them) {
   h.check_idle();
 }
 
+TEST(job, a_failure_that_no_attempt_can_change_is_the_only_one) {
+  task_failure certain;
+  certain.cause = failure_cause::certain;
+  certain.message = "a folder is no file";
+  for (const bool barrier : {false, true}) {
+    dag_scheduler::options o;
+    o.exclusion.enabled = true;
+    o.exclusion.max_failed_tasks_per_executor = 1;
+    scheduler_harness h{o};
+    const auto e = h.add(executor_builder{});
+    auto builder = job_builder{}.max_failures(4).stage("s", 1);
+    if (barrier) builder.barrier();
+    const auto job = h.submit(builder);
+    h.end(h.attempts(e)[0], task_status::failed, certain);
+    ASSERT_NE(h.end_of(job), nullptr) << barrier;
+    EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("a folder is no file"));
+    EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("no other attempt can change"));
+    EXPECT_THAT(h.events<events::executor_excluded>(), SizeIs(0)) << "it is not the executor's fault";
+    h.check_idle();
+  }
+}
+
 TEST(job, the_attempt_that_fails_the_job_is_in_its_summary) {
   scheduler_harness h;
   const auto e = h.add(executor_builder{});

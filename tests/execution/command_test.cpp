@@ -383,6 +383,16 @@ TEST_F(command_test, a_missing_output_is_a_failure_that_names_it) {
   EXPECT_FALSE(fs::exists(outputs + "/made"));
 }
 
+TEST_F(command_test, an_output_that_is_a_folder_is_a_failure_for_certain) {
+  auto& r = begin({"mkdir", "{output}"});
+  r.run(one({{}, {"index"}}));
+  EXPECT_NE(only_failure().message.find("'index' is a folder, and outputs are files: name the files in it, as in "
+                                        "outputs: [index/part], or pack it"),
+            std::string::npos)
+      << only_failure().message;
+  EXPECT_EQ(only_failure().cause, failure_cause::certain);
+}
+
 TEST_F(command_test, a_malformed_argument_is_a_failure) {
   auto& r = begin({"true"});
   auto batch = one({});
@@ -391,6 +401,7 @@ TEST_F(command_test, a_malformed_argument_is_a_failure) {
   batch->arguments = column;
   r.run(batch);
   EXPECT_FALSE(only_failure().message.empty());
+  EXPECT_EQ(only_failure().cause, failure_cause::certain);
 }
 
 TEST_F(command_test, reports_its_own_cpu_time_and_memory) {
