@@ -1,14 +1,11 @@
 # What every folder's CMakeLists.txt uses: build settings of this project and the functions that make its targets.
 
-# ccache, where it is installed, unless the user or an enclosing project has chosen a launcher. Paths below the source
-# root are stored relative to it, so that checkouts share their results. (Not CCACHE_DEPEND, which would
-# save a second of preprocessing a source: CMake writes absolute paths into the sources of unity builds.)
+# ccache, where it is installed, unless the user or an enclosing project has chosen a launcher.
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TROUPE_CCACHE ccache)
   mark_as_advanced(TROUPE_CCACHE)
   if(TROUPE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER
-      env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${TROUPE_CCACHE}")
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile-with-ccache")
   endif()
 endif()
 
