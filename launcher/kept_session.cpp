@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <utility>
@@ -61,6 +62,9 @@ std::optional<int> run_below_keeper(keeper_options options) {
   const auto signals = unless_ignored({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCHLD});
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
+  // Else each of the processes would write what main has written so far.
+  std::cout.flush();
+  std::fflush(nullptr);
   const pid_t keeper = fork();
   if (keeper < 0) return failed("start a process");
   if (keeper > 0) {

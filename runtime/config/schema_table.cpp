@@ -105,7 +105,7 @@ constexpr setting_schema all_keys[] = {
           "Most executors that are running or being started at one time, of all profiles together."),
     time(keys::dynamic_allocation_retry_pause, "1s", ns_per_ms, driver,
          "Pause after an executor could not be started; it doubles with each further failure."),
-    path(keys::event_log_directory, "", driver,
+    path(keys::event_log_directory, driver,
          "Directory, which exists, of the files of troupe.event-log.enabled; each is called <session>.jsonl."),
     flag(keys::event_log_enabled, "false", driver,
          "Whether the driver writes every event of its session to a file, one JSON object a line."),
