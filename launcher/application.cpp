@@ -13,6 +13,7 @@
 #include <troupe/actors/in_process_backend.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/event_log.hpp>
+#include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/host_directory.hpp>
 #include <troupe/launcher/introduction.hpp>
@@ -464,6 +465,12 @@ application::application(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 application::~application() { impl_->stop(); }
 
 result<std::unique_ptr<application>> application::start(options opts) {
+  // Executors that start executors would never end.
+  if (was_started_as_executor())
+    return make_error(
+        ec::invalid_configuration,
+        "this process was started as an executor, but its main has not become one: call troupe::run (in a "
+        "test troupe::testing::main_hook) before anything that starts a session");
   auto p = std::make_unique<impl>();
   p->opts = std::move(opts);
   auto started = p->start();

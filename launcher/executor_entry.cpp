@@ -28,17 +28,22 @@ constexpr off_t most_bytes = 16 << 20;
 constinit std::vector<std::string>* arguments = nullptr;
 constinit int claimed_start = -1;
 constinit int claimed_liveness = -1;
+constinit int start_folder = -1;
+constinit bool entry_taken = false;
+constinit bool was_marked = false; ///< whoever started this process means it to be an executor
 
 bool is_start(int fd) {
   struct stat file {};
-  return ::fcntl(fd, F_GET_SEALS) == all_seals && ::fstat(fd, &file) == 0 && file.st_size > 0 &&
+  const int seals = ::fcntl(fd, F_GET_SEALS); // the kernel may add some of its own
+  return seals >= 0 && (seals & all_seals) == all_seals && ::fstat(fd, &file) == 0 && file.st_size > 0 &&
          file.st_size <= most_bytes;
 }
 
 /// Before anything of the user's, but for what shared libraries do when they are loaded.
 [[gnu::constructor(101)]] void claim_entry() {
   arguments = new std::vector<std::string>;
-  auto text = read_kernel_file("/proc/self/cmdline");
+  start_folder = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  auto text = read_kernel_file("/proc/self/cmdline", most_bytes);
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find('\0', begin), text.size());
     arguments->push_back(text.substr(begin, end - begin));
@@ -46,6 +51,7 @@ bool is_start(int fd) {
   }
   const char* const value = std::getenv(marker);
   if (value == nullptr) return;
+  was_marked = true;
   int start = -1;
   int liveness = -1;
   if (std::sscanf(value, "%d,%d:", &start, &liveness) == 2 && start > 2 && liveness > 2 && is_start(start) &&
@@ -58,9 +64,15 @@ bool is_start(int fd) {
 
 } // namespace
 
+bool was_started_as_executor() { return was_marked; }
+
+int folder_at_start() { return start_folder; }
+
 std::optional<executor_entry> take_executor_entry() {
-  if (claimed_start < 0) return std::nullopt;
-  executor_entry out{{}, claimed_liveness};
+  if (!was_marked || entry_taken) return std::nullopt;
+  entry_taken = true;
+  executor_entry out{{}, claimed_liveness}; // without a start where there was none that can be used
+  if (claimed_start < 0) return out;
   struct stat file {};
   if (::fstat(claimed_start, &file) == 0) out.start.resize(static_cast<std::size_t>(file.st_size));
   for (std::size_t filled = 0; filled < out.start.size();) {

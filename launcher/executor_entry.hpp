@@ -20,8 +20,14 @@ struct executor_entry {
   int liveness_fd;   ///< read end of a pipe that ends with who has started it
 };
 
-/// The entry of this process; nothing where it is no executor, or on any later call. Not for several threads at once.
+/// The entry of this process; nothing where it is no executor, or on any later call. Its text is empty where what it
+/// was given cannot be used. Not for several threads at once.
 std::optional<executor_entry> take_executor_entry();
+/// Whether somebody has started this process as an executor, whatever has become of that.
+bool was_started_as_executor();
+
+/// The folder that this program was started in, whatever main has done since: a descriptor that stays open; -1: none.
+int folder_at_start();
 
 /// The arguments that this program was started with, its name first, whatever main has done with its own.
 const std::vector<std::string>& program_arguments();

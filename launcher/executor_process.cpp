@@ -29,6 +29,7 @@
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/device_mask.hpp>
 #include <troupe/runtime/execution/build_id.hpp>
+#include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
 #include <troupe/runtime/execution/signals.hpp>
@@ -285,7 +286,15 @@ int run_started_executor(const executor_entry& entry, bool native) {
 } // namespace
 
 void enter_executor(bool native) {
-  if (const auto entry = take_executor_entry()) end_process(run_started_executor(*entry, native));
+  const auto entry = take_executor_entry();
+  if (!entry) return;
+  int code = 1;
+  try {
+    code = run_started_executor(*entry, native);
+  } catch (...) { // what main would do with it is not for an executor, nor for its keeper
+    std::cerr << "troupe: executor: " << text_of_exception() << '\n';
+  }
+  end_process(code);
 }
 
 } // namespace troupe

@@ -81,7 +81,9 @@ result<std::string> encode_executor_start(const executor_start& start, const set
   auto info = encode(start.info);
   if (!info) return info.error();
   std::string storage;
-  for (const auto* text : {&start.cluster_id, &start.secret_file, &start.run_directory})
+  std::vector<const std::string*> texts{&start.cluster_id, &start.secret_file, &start.run_directory};
+  for (const auto& local : start.local_directories) texts.push_back(&local);
+  for (const auto* text : texts)
     if (text->find('\n') != std::string::npos)
       return make_error(ec::invalid_configuration, "an executor cannot be told of " + *text + ": it has a line break");
   for (const auto& local : start.local_directories) storage += "\nstorage " + local;
@@ -94,6 +96,9 @@ result<executor_document> decode_executor_start(std::string_view text) {
   std::istringstream file{std::string{text}};
   executor_document out;
   const std::string what = "start of the executor";
+  if (text.empty())
+    return make_error(ec::malformed, what + ": it did not arrive; was the program started by way of another one that "
+                                            "closes descriptors?");
   std::string key;
   while (file >> key && key != "settings") {
     std::string value;
@@ -129,7 +134,8 @@ result<executor_document> decode_executor_start(std::string_view text) {
   rest << file.rdbuf();
   auto document = parse_yaml(rest.str(), what);
   if (!document) return document.error();
-  settings_builder builder{std::filesystem::current_path().string(), expand_nothing()};
+  std::error_code unknown; // of a folder that is gone; what is settled here has absolute paths
+  settings_builder builder{std::filesystem::current_path(unknown).string(), expand_nothing()};
   if (auto added = builder.add_file(*document); !added) return added.error();
   auto built = builder.build();
   if (!built) return built.error();

@@ -172,6 +172,8 @@ result<pid_t> process_backend::spawn(request_id request, const executor_start& w
   const auto variables = pointers_to(environment);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
+  // Arguments mean what they meant when this program was started.
+  if (const int folder = folder_at_start(); folder >= 0) posix_spawn_file_actions_addfchdir_np(&files, folder);
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, 1, stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);

@@ -44,10 +44,16 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   }
   const auto& s = parsed->effective;
   if (parsed->node) {
-    const int code = run_node(parsed->node->what, s, {.config_file = parsed->node->file, .native = true});
-    // An executor has forked by now, and what follows in main is not for it, nor for its keeper.
-    if (parsed->node->what.role == node_role::executor) end_process(code);
-    return code;
+    const node_run how{.config_file = parsed->node->file, .native = true};
+    if (parsed->node->what.role == node_role::driver) return run_node(parsed->node->what, s, how);
+    // An executor forks, and what follows in main is not for it, nor for its keeper.
+    int code = 1;
+    try {
+      code = run_node(parsed->node->what, s, how);
+    } catch (...) {
+      std::cerr << "troupe: executor: " << text_of_exception() << '\n';
+    }
+    end_process(code);
   }
   hear_of_children();
   session_guard guard;

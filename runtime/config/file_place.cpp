@@ -147,7 +147,7 @@ void file_places::walk(route& so_far, std::string_view path) {
     so_far.passed.push_back(here);
     auto next = joined(at.path, name);
     struct stat info {};
-    if (!at.exists || ::lstat(next.c_str(), &info) != 0) {
+    if (!at.exists || ::lstat(next.c_str(), &info) != 0 || (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode))) {
       at = {std::move(next), std::move(here), false, at.folds};
       continue;
     }

@@ -127,7 +127,8 @@ private:
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
       if (declared(stage).for_each.empty()) continue;
       for (const auto& task : stages_[stage].planned->tasks) {
-        const auto& input = task.inputs.front();
+        auto input = task.inputs.front();
+        while (input.size() > 1 && input.ends_with('/')) input.pop_back();
         if (folders.insert(input.substr(0, input.rfind('/') + 1)).second) {
           if (auto ok = check_way(stage, input, places_.way_to_folder(input)); !ok) return ok;
         }

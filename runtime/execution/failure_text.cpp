@@ -94,7 +94,7 @@ std::string text_of_exception() {
   try {
     throw;
   } catch (const std::exception& e) {
-    return e.what();
+    return e.what() == nullptr ? "an exception without a text" : e.what();
   } catch (const std::string& text) {
     return text;
   } catch (const char* text) {

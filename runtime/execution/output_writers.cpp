@@ -42,7 +42,10 @@ answer is_open_for_writing(const std::string& path) {
   ::fcntl(fd, F_SETSIG, SIGURG);
   const bool leased = ::fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
   const bool refused = !leased && errno == EAGAIN;
-  if (leased) ::fcntl(fd, F_SETOWN, 0);
+  if (leased) {
+    ::fcntl(fd, F_SETOWN, 0);
+    ::fcntl(fd, F_SETLEASE, F_UNLCK); // a command that is started at this moment may hold the file as well
+  }
   ::close(fd);
   if (leased) return answer::no;
   // A file server refuses for reasons of its own.
@@ -80,6 +83,9 @@ bool holds_for_writing(pid_t pid, const struct stat& file) {
     std::string range, access, offset, device;
     ino_t inode = 0;
     if (!(fields >> range >> access >> offset >> device >> inode) || inode != file.st_ino) continue;
+    unsigned major = 0;
+    unsigned minor = 0;
+    if (std::sscanf(device.c_str(), "%x:%x", &major, &minor) != 2 || makedev(major, minor) != file.st_dev) continue;
     if (access.size() == 4 && access[1] == 'w' && access[3] == 's') return true;
   }
   return false;
@@ -124,6 +130,8 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
     const output* missing = nullptr;
     std::vector<pid_t> processes;
     bool looked = false;
+    // What was written between the look at a file's state and that at its writers shows in a third one.
+    const auto is_as_seen = [&] { return changed().empty(); };
     const auto remaining_now = [&]() -> const std::vector<pid_t>& {
       if (!looked) processes = left();
       looked = true;
@@ -143,7 +151,7 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
       if (open == answer::unknown) open = writer_of(each.path, remaining_now(), false) != 0 ? answer::yes : answer::no;
       if (open == answer::yes) written = &each;
     }
-    if (written == nullptr && (missing == nullptr || remaining_now().empty())) {
+    if (written == nullptr && (missing == nullptr || remaining_now().empty()) && is_as_seen()) {
       rest.seen = true;
       return rest;
     }

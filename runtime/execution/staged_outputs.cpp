@@ -185,6 +185,10 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
                                                   "' is a folder, and outputs are files: name the files in it, as in "
                                                   "outputs: [" +
                                                   name + "/part], or pack it, as with tar -cf {output}");
+    if (S_ISLNK(found.st_mode))
+      return make_error(ec::invalid_argument,
+                        "the command's output '" + name +
+                            "' is no regular file but a link: copy what it leads to, as with cp -L");
     if (!S_ISREG(found.st_mode))
       return make_error(ec::invalid_argument, "the command's output '" + name + "' is no regular file");
     bytes += static_cast<std::uint64_t>(found.st_size);

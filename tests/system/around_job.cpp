@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
                           {"log", required_argument, nullptr, 'o'},
                           {"hello", no_argument, nullptr, 'h'},
                           {"throw", required_argument, nullptr, 'x'},
+                          {"folder", required_argument, nullptr, 'f'},
                           // Troupe's, which it finds for itself
                           {"master", required_argument, nullptr, 't'},
                           {"conf", required_argument, nullptr, 't'},
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
     if (found == 'l') limit = std::stoll(optarg);
     if (found == 'o') log_file = optarg;
     if (found == 'x') thrown = optarg;
+    if (found == 'f' && ::chdir(optarg) != 0) return 65;
     if (found == 'h') return std::puts("hello") < 0;
     if (found == '?') {
       std::cerr << "usage: around_job [--limit N] [--log FILE]\n";
