@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <troupe/launcher/executor_entry.hpp>
 #include <troupe/runtime/execution/signals.hpp>
 
 namespace troupe {
@@ -84,6 +85,7 @@ answer read_all(int fd, const held_signals& signals, duration grace) {
   const auto child = fork();
   if (child != 0) _exit(child < 0 ? 1 : 0);
   if (chdir("/") != 0) _exit(1);
+  let_go_of_start_folder();
   const int null = open("/dev/null", O_RDWR);
   for (int stream = 0; stream <= 2 && null >= 0; ++stream) dup2(null, stream);
   if (null > 2) close(null);

@@ -68,6 +68,11 @@ bool was_started_as_executor() { return was_marked; }
 
 int folder_at_start() { return start_folder; }
 
+void let_go_of_start_folder() {
+  if (start_folder >= 0) ::close(start_folder);
+  start_folder = -1;
+}
+
 std::optional<executor_entry> take_executor_entry() {
   if (!was_marked || entry_taken) return std::nullopt;
   entry_taken = true;

@@ -28,6 +28,9 @@ bool was_started_as_executor();
 
 /// The folder that this program was started in, whatever main has done since: a descriptor that stays open; -1: none.
 int folder_at_start();
+/// Lets go of that folder, for a process that is to stand in the way of no file system: its executors start where it
+/// is.
+void let_go_of_start_folder();
 
 /// The arguments that this program was started with, its name first, whatever main has done with its own.
 const std::vector<std::string>& program_arguments();

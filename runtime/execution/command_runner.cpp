@@ -182,10 +182,14 @@ public:
   running_command(const running_command&) = delete;
   running_command& operator=(const running_command&) = delete;
 
-  /// What this one has left behind, as seen at the moment.
+  /// What this one has left behind, as seen at the moment. Others may start meanwhile: it is only looked at.
   static std::vector<pid_t> left_behind(pid_t main, std::string_view mark) {
-    const std::lock_guard lock{mutex};
-    return troupe::left_behind(main, mark, count == 1);
+    bool alone = false;
+    {
+      const std::lock_guard lock{mutex};
+      alone = count == 1;
+    }
+    return troupe::left_behind(main, mark, alone);
   }
 
   /// Ends what this one has left behind. When it was the only one, no other can start meanwhile.

@@ -1,14 +1,13 @@
 #include <troupe/runtime/execution/failure_text.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <typeinfo>
 
 #include <cxxabi.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -194,37 +194,35 @@ std::vector<pid_t> left_behind(pid_t main, std::string_view attempt, bool alone)
     const auto state = state_of(pid);
     if (pid == main || pid == owner.self || !state || state->state == 'Z' || state->state == 'X') continue;
     // One whose environment cannot be read is about to become another program.
-    if (owner.has(pid).value_or(owner.adopts)) out.push_back(pid);
-    // Its children become ours when it ends.
-    if (owner.adopts && !out.empty() && out.back() == pid) {
-      const auto below = tree_of(pid);
-      out.insert(out.end(), below.begin() + 1, below.end());
-    }
+    if (!owner.has(pid).value_or(owner.adopts)) continue;
+    // Where all processes are looked at its children come by themselves, else when it has ended.
+    const auto found = owner.adopts ? tree_of(pid) : std::vector<pid_t>{pid};
+    out.insert(out.end(), found.begin(), found.end());
   }
   return out;
 }
 
 std::size_t end_left_behind(pid_t main, std::string_view attempt, bool alone) {
   const ownership owner{main, attempt, alone};
-  const auto [adopts, self, own_session] = std::tuple{owner.adopts, owner.self, owner.own_session};
   std::size_t killed = 0;
   int looks_left = max_looks;
   for (int round = 0; round < max_rounds; ++round) {
     bool found = false;
     bool undecided = false;
-    for (const auto pid : adopts ? adopted_children() : all_processes()) {
-      if (pid == main || pid == self) continue;
+    for (const auto pid : owner.adopts ? adopted_children() : all_processes()) {
+      if (pid == main || pid == owner.self) continue;
       const auto state = state_of(pid);
       if (!state) continue;
       if (state->state == 'Z' || state->state == 'X') {
         // An orphan of a command, this one or another: nobody else waits for it. What the process itself has started
         // without a session of its own is somebody's to wait for.
-        if (adopts && state->parent == self && state->session != own_session) ::waitpid(pid, nullptr, WNOHANG);
+        if (owner.adopts && state->parent == owner.self && state->session != owner.own_session)
+          ::waitpid(pid, nullptr, WNOHANG);
         continue;
       }
       const bool ended = kill_if(pid, [&] {
         const auto belongs = owner.has(pid);
-        undecided = undecided || (!belongs && adopts);
+        undecided = undecided || (!belongs && owner.adopts);
         return belongs.value_or(false);
       });
       found = found || ended;

@@ -405,6 +405,14 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
   const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml")});
   ASSERT_EQ(up.code, 0) << up.output;
   EXPECT_THAT(up.printed, HasSubstr("2 executors"));
+  // Nothing that stays keeps the folder busy in which the command was given.
+  int executors = 0;
+  for (const auto& process : testing::processes_of(directory())) {
+    if (!testing::is_executor(process.pid)) continue;
+    ++executors;
+    EXPECT_EQ(fs::read_symlink("/proc/" + std::to_string(process.pid) + "/cwd"), "/") << process.text();
+  }
+  EXPECT_GE(executors, 2);
   EXPECT_THAT(run({"cluster", "status", "--json"}).printed, HasSubstr(R"("native": false)")) << "it has no functions";
   EXPECT_THAT(run({"cluster", "status"}).printed, AllOf(ContainsRegex("left.* 2 "), ContainsRegex("right.*gpu=0")));
 
