@@ -10,26 +10,26 @@
 namespace troupe::commands {
 namespace {
 
-json json_of(const explained_choice& c) {
-  json out = {{"profile", c.profile.value},
-              {"content", c.content},
-              {"asked-for", c.asked_for},
-              {"executors", c.executors},
-              {"fit", c.fit},
-              {"slots", c.slots},
-              {"free-slots", c.free_slots},
-              {"clauses", json::array()},
-              {"hindrances", json::array()},
-              {"slots-taken-by", json::array()}};
+json_value json_of(const explained_choice& c) {
+  json_value out = {{"profile", c.profile.value},
+                    {"content", c.content},
+                    {"asked-for", c.asked_for},
+                    {"executors", c.executors},
+                    {"fit", c.fit},
+                    {"slots", c.slots},
+                    {"free-slots", c.free_slots},
+                    {"clauses", json_value::array()},
+                    {"hindrances", json_value::array()},
+                    {"slots-taken-by", json_value::array()}};
   for (const auto& clause : c.clauses)
     out["clauses"].push_back({{"clause", clause.clause}, {"satisfied-by", clause.satisfied_by}});
   for (const auto& h : c.hindrances) {
-    json entry = {{"state", to_string(h.what)}, {"executors", h.executors}};
+    json_value entry = {{"state", to_string(h.what)}, {"executors", h.executors}};
     if (!h.detail.empty()) entry["detail"] = h.detail;
     out["hindrances"].push_back(std::move(entry));
   }
   for (const auto& h : c.holders) {
-    json entry = {{"slots", h.leases}};
+    json_value entry = {{"slots", h.leases}};
     if (h.job) entry.update({{"job", h.job.value}, {"stage", h.stage}, {"name", h.name}});
     out["slots-taken-by"].push_back(std::move(entry));
   }
@@ -40,11 +40,12 @@ json json_of(const explained_choice& c) {
   return out;
 }
 
-json json_of(const explained_task_set& t) {
-  json out = {{"pending", t.pending}, {"reason", t.reason}, {"waits", json::array()}, {"choices", json::array()}};
+json_value json_of(const explained_task_set& t) {
+  json_value out = {
+      {"pending", t.pending}, {"reason", t.reason}, {"waits", json_value::array()}, {"choices", json_value::array()}};
   if (!t.conditions.empty()) out["conditions"] = t.conditions;
   for (const auto& w : t.waits) {
-    json entry = {{"what", w.what}, {"key", w.key}};
+    json_value entry = {{"what", w.what}, {"key", w.key}};
     if (w.nanoseconds >= 0) entry["nanoseconds-left"] = w.nanoseconds;
     out["waits"].push_back(std::move(entry));
   }
@@ -52,16 +53,16 @@ json json_of(const explained_task_set& t) {
   return out;
 }
 
-json json_of(const job_explanation& all) {
-  json out = {{"job", all.job.value}, {"name", all.name}, {"state", to_string(all.state)}};
+json_value json_of(const job_explanation& all) {
+  json_value out = {{"job", all.job.value}, {"name", all.name}, {"state", to_string(all.state)}};
   if (!all.reason.empty()) out["reason"] = all.reason;
-  out["stages"] = json::array();
+  out["stages"] = json_value::array();
   for (const auto& s : all.stages) {
-    json stage = {{"stage", s.index}, {"name", s.name},       {"state", to_string(s.state)},
-                  {"tasks", s.tasks}, {"pending", s.pending}, {"running", s.running},
-                  {"done", s.done}};
+    json_value stage = {{"stage", s.index}, {"name", s.name},       {"state", to_string(s.state)},
+                        {"tasks", s.tasks}, {"pending", s.pending}, {"running", s.running},
+                        {"done", s.done}};
     if (!s.reason.empty()) stage["reason"] = s.reason;
-    stage["task-sets"] = json::array();
+    stage["task-sets"] = json_value::array();
     for (const auto& t : s.task_sets) stage["task-sets"].push_back(json_of(t));
     out["stages"].push_back(std::move(stage));
   }

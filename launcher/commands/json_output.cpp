@@ -4,12 +4,12 @@
 
 namespace troupe::commands {
 
-json json_of(const job_progress& job) {
-  json out = {{"job", job.job.value}, {"name", job.name}, {"state", to_string(job.state)}};
+json_value json_of(const job_progress& job) {
+  json_value out = {{"job", job.job.value}, {"name", job.name}, {"state", to_string(job.state)}};
   if (!job.group.empty()) out["group"] = job.group;
   out["wall-nanoseconds"] = job.wall_nanoseconds;
   if (!job.waiting_for.empty()) out["waiting-for"] = job.waiting_for;
-  out["stages"] = json::array();
+  out["stages"] = json_value::array();
   // Numbered as in messages about them: from 0 within the job.
   for (const auto& s : job.stages)
     out["stages"].push_back({{"stage", out["stages"].size()},
@@ -30,9 +30,9 @@ json json_of(const job_progress& job) {
   return out;
 }
 
-json json_of(const executor_status& executor) {
+json_value json_of(const executor_status& executor) {
   const auto& info = executor.info;
-  json resources = json::object();
+  json_value resources = json_value::object();
   for (const auto& [name, pool] : info.capacity.custom)
     resources[name] = {{"amount", pool.amount}, {"addresses", pool.addresses}, {"counted", pool.counted}};
   return {{"executor", info.executor.value},
@@ -51,7 +51,7 @@ json json_of(const executor_status& executor) {
           {"log-file", info.log_file}};
 }
 
-json json_of(const session_record& session) {
+json_value json_of(const session_record& session) {
   return {{"name", session.name},
           {"address", session.address},
           {"cluster", session.cluster_id},
@@ -62,8 +62,8 @@ json json_of(const session_record& session) {
           {"directory", session.directory}};
 }
 
-void print_json(const json& document) {
-  std::cout << document.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+void print_json(const json_value& document) {
+  std::cout << document.dump(2, ' ', false, json_value::error_handler_t::replace) << '\n';
 }
 
 } // namespace troupe::commands

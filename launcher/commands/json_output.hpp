@@ -10,13 +10,13 @@
 
 namespace troupe::commands {
 
-using json = nlohmann::ordered_json; ///< members stay in the order in which they were written
+using json_value = nlohmann::ordered_json; ///< members stay in the order in which they were written
 
-json json_of(const job_progress& job);
-json json_of(const executor_status& executor);
-json json_of(const session_record& session);
+json_value json_of(const job_progress& job);
+json_value json_of(const executor_status& executor);
+json_value json_of(const session_record& session);
 
 /// Prints a document on standard output. Text that is not UTF-8 is repaired.
-void print_json(const json& document);
+void print_json(const json_value& document);
 
 } // namespace troupe::commands
