@@ -103,7 +103,7 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   b.cluster_id = d.cluster_id;
   b.secret = secret;
   b.directory = options.directory;
-  b.block_directories = {std::move(options.directory)};
+  b.local_directories = {std::move(options.directory)};
   b.memory = options.memory;
   b.compression = options.compression;
   b.max_inline_result = options.max_inline_result;

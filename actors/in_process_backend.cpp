@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -11,8 +10,10 @@
 #include <unistd.h>
 
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/runtime/execution/remove_tree.hpp>
 
 namespace troupe {
 namespace {
@@ -59,14 +60,14 @@ void in_process_backend::start(const executor_order& order) {
   if (!place) return refuse(place.error().message);
   const auto name = "executor-" + std::to_string(order.request.value);
   std::vector<std::string> blocks_directories;
-  for (const auto& directory : options_.block_directories) blocks_directories.push_back(directory + "/blocks-" + name);
-  const auto attempts_directory = options_.directory + "/attempts-" + name;
+  for (const auto& directory : options_.local_directories) blocks_directories.push_back(directory + "/blocks-" + name);
   const auto make = [](const std::string& path) { return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST; };
   const auto first = blocks_directories.front();
   // A disk that has broken since the session began is left out.
   std::erase_if(blocks_directories, [&](const std::string& path) { return !make(path); });
   if (blocks_directories.empty()) return refuse("cannot make " + first + ": " + std::strerror(errno));
-  if (!make(attempts_directory)) return refuse("cannot make " + attempts_directory + ": " + std::strerror(errno));
+  auto attempts = make_attempts_directories(options_.directory, options_.local_directories, name);
+  if (!attempts) return refuse(attempts.error().message);
   const auto blocks = std::make_shared<block_store>(
       block_store::options{blocks_directories, options_.memory.for_blocks(order.shape.profile)});
 
@@ -82,7 +83,7 @@ void in_process_backend::start(const executor_order& order) {
   config.shutdown_grace = options_.shutdown_grace;
   config.runner.shuffles = options_.fetcher.get();
   config.runner.broadcasts = options_.broadcasts.get();
-  config.runner.attempts_directory = attempts_directory;
+  config.runner.attempts_directories = std::move(*attempts);
   config.runner.memory = options_.memory;
   config.runner.compression = options_.compression;
   config.runner.max_inline_result = options_.max_inline_result;
@@ -132,11 +133,9 @@ void in_process_backend::reap() {
     ended_.push_back({request, it->second.shape, launch_state::gone, std::move(why)});
     children_.erase(it);
     over_.insert(request);
-    std::error_code ignored;
     const auto name = "executor-" + std::to_string(request.value);
-    for (const auto& directory : options_.block_directories)
-      std::filesystem::remove_all(directory + "/blocks-" + name, ignored);
-    if (!options_.keep_attempts) std::filesystem::remove_all(options_.directory + "/attempts-" + name, ignored);
+    for (const auto& directory : options_.local_directories) remove_tree(directory + "/blocks-" + name);
+    if (!options_.keep_attempts) remove_attempts_directories(options_.directory, name);
   }
 }
 

@@ -29,8 +29,8 @@ public:
     driver_actor driver;
     std::string cluster_id;
     std::shared_ptr<const session_secret> secret;
-    std::string directory;                      ///< for attempts
-    std::vector<std::string> block_directories; ///< for blocks in files
+    std::string directory;                      ///< of the session
+    std::vector<std::string> local_directories; ///< of the session, at least one: for blocks in files, and for attempts
     bool keep_attempts = false;                 ///< what commands printed stays when their executor has ended
     std::vector<std::string> devices;           ///< GPUs of this process in the order of their ordinals
     memory_split memory;                        ///< of each executor

@@ -252,6 +252,7 @@ result<void> application::impl::start_driver(const master_address& master) {
   directory.emplace(std::move(*made));
   open_log();
   if (!opts.by_hand) {
+    if (const auto warning = only_memory(s); !warning.empty()) log->loggers()("launcher")->warn("no-disk {}", warning);
     auto made_for_blocks = make_local_directories(
         s, session_id, [&](const error& why) { log->loggers()("launcher")->warn("left-out {}", why.message); });
     if (!made_for_blocks) return made_for_blocks.error();
@@ -306,8 +307,8 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.cluster_id = cluster_id;
       b.secret = in_secret;
       b.directory = directory->path();
-      b.block_directories = paths_of(local_directories);
-      if (b.block_directories.empty()) b.block_directories = {directory->path()};
+      b.local_directories = paths_of(local_directories);
+      if (b.local_directories.empty()) b.local_directories = {directory->path()};
       b.limit_commands = [limits = limits](const std::string& name, const executor_capacity& capacity) {
         return command_limits{limits->grant(name, capacity).group, false, 0, limits->command_processes()};
       };

@@ -16,6 +16,7 @@
 #include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/host_directory.hpp>
 #include <troupe/launcher/introduction.hpp>
+#include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/launcher/process_log.hpp>
@@ -28,10 +29,12 @@
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/device_mask.hpp>
+#include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/keeper.hpp>
+#include <troupe/runtime/execution/remove_tree.hpp>
 #include <troupe/runtime/execution/signals.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
@@ -44,7 +47,6 @@ namespace troupe {
 namespace {
 
 constexpr const char* blocks_prefix = "blocks-";
-constexpr const char* attempts_prefix = "attempts-";
 constexpr std::uint64_t stack_of_thread = 8 << 20;
 
 /// Devices that the executor's addresses are, under the mask that was inherited; set once, here.
@@ -79,15 +81,15 @@ std::string log_link_of(executor_id executor) { return "log-of-executor-" + std:
 void clear_up_after_executor(const executor_start& start, request_id request, bool killed) {
   std::error_code ignored;
   const auto name = name_of_executor(request);
-  const auto attempts = start.run_directory + "/" + attempts_prefix + name;
+  const auto attempts = attempts_directories_of(start.run_directory, name);
   if (killed) kill_attempts_below(attempts);
   // Copies of inputs may be large; outputs and logs stay for people.
-  for (std::filesystem::directory_iterator entry{attempts, ignored}, end; !ignored && entry != end;
-       entry.increment(ignored))
-    if (entry->path().extension() == ".inputs") std::filesystem::remove_all(entry->path(), ignored);
-  std::filesystem::remove_all(start.run_directory + "/" + blocks_prefix + name, ignored);
-  for (const auto& path : start.local_directories)
-    std::filesystem::remove_all(path + "/" + blocks_prefix + name, ignored);
+  for (const auto& directory : attempts)
+    for (std::filesystem::directory_iterator entry{directory, ignored}, end; !ignored && entry != end;
+         entry.increment(ignored))
+      if (entry->path().extension() == ".inputs") remove_tree(entry->path().string());
+  remove_tree(start.run_directory + "/" + blocks_prefix + name);
+  for (const auto& path : start.local_directories) remove_tree(path + "/" + blocks_prefix + name);
   remove_group(start.limits);
 }
 
@@ -160,8 +162,10 @@ int run_executor(const executor_start& start, const settings& s, const executor_
     if (!made) return failed(made.error());
     blocks_directories.push_back(std::move(*made));
   }
-  auto attempts_directory = directory->subdirectory(attempts_prefix + run.name);
-  if (!attempts_directory) return failed(attempts_directory.error());
+  auto attempts_parents = paths_of(local_directories);
+  if (attempts_parents.empty()) attempts_parents.push_back(directory->path());
+  auto attempts_directories = make_attempts_directories(directory->path(), attempts_parents, run.name);
+  if (!attempts_directories) return failed(attempts_directories.error());
   const auto host = host_directory::join(s, directory->path(), cluster_id, [&](const error& cause) {
     log.loggers()("launcher")->warn("shares-nothing-on-this-host {}", cause.message);
   });
@@ -195,7 +199,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;
   executor.runner.broadcasts = &broadcasts;
-  executor.runner.attempts_directory = *attempts_directory;
+  executor.runner.attempts_directories = std::move(*attempts_directories);
   executor.runner.stderr_file = stderr_file();
   executor.runner.ordinals = apply_device_mask(info.capacity);
   executor.runner.limits = {start.limits.group, start.limits.by_group(), start.limits.data_limit(),
@@ -265,6 +269,8 @@ int run_started_executor(const executor_entry& entry, bool native) {
     if (!orphaned) return; // whoever started it reads first what it took
     remove_group(start.limits);
     run_directory::sweep(std::filesystem::path{start.run_directory}.parent_path().string());
+    for (const auto& path : start.local_directories)
+      run_directory::sweep(std::filesystem::path{path}.parent_path().string());
   };
   if (const auto code = keep(keeping)) return *code;
   ::prctl(PR_SET_NAME, "troupe-executor"); // its arguments are those of the program

@@ -3,41 +3,51 @@
 #include <filesystem>
 #include <set>
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <troupe/runtime/execution/files_in_memory.hpp>
 
 namespace troupe {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 /// The directories themselves may be everybody's, as scratch disks are.
-std::string base_in(const std::string& directory) { return directory + "/troupe-" + std::to_string(geteuid()); }
+std::string base_in(const std::string& directory, const settings& s) {
+  auto base = (fs::path{directory} / ("troupe-" + std::to_string(geteuid()))).lexically_normal().string();
+  // It may be the base of run directories, written in another way: one place has one name.
+  auto runs = run_directory::base_of(s.get(keys::run_directory));
+  std::error_code ignored;
+  return fs::weakly_canonical(base, ignored) == fs::weakly_canonical(runs, ignored) ? runs : base;
+}
 
 /// Which is a disk's by convention, and survives a restart.
 constexpr auto directory_on_disk = "/var/tmp";
 
-/// Whether it, or what there is of its path, is in a file system that takes memory.
-bool lies_in_memory(std::filesystem::path path) {
-  struct statfs status {};
-  while (::statfs(path.c_str(), &status) != 0) {
-    if (!path.has_relative_path()) return false;
-    path = path.parent_path();
-  }
-  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
-}
-
 } // namespace
 
-std::vector<std::string> local_directories_of(const settings& s) {
+std::vector<std::string> local_directories_of(const settings& s, const std::string& on_disk) {
   if (const auto& named = s.get(keys::local_dir); !named.empty()) return named;
-  if (!lies_in_memory(run_directory::base_of(s.get(keys::run_directory))) || lies_in_memory(directory_on_disk))
-    return {};
-  return {directory_on_disk};
+  if (!lies_in_memory(run_directory::base_of(s.get(keys::run_directory))) || lies_in_memory(on_disk)) return {};
+  return {on_disk};
 }
 
+std::vector<std::string> local_directories_of(const settings& s) { return local_directories_of(s, directory_on_disk); }
+
+std::string only_memory(const settings& s, const std::string& on_disk) {
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  if (!local_directories_of(s, on_disk).empty() || !lies_in_memory(base)) return {};
+  return base + " and " + on_disk +
+         " both lie in memory: what commands write, and blocks that exceed the memory of their executor, count as "
+         "memory; name a directory on a disk (" +
+         std::string{keys::local_dir.name} + ")";
+}
+
+std::string only_memory(const settings& s) { return only_memory(s, directory_on_disk); }
+
 void sweep_local_directories(const settings& s) {
-  for (const auto& directory : local_directories_of(s)) run_directory::sweep(base_in(directory));
+  for (const auto& directory : local_directories_of(s)) run_directory::sweep(base_in(directory, s));
 }
 
 result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name,
@@ -48,8 +58,9 @@ result<std::vector<run_directory>> make_local_directories(const settings& s, con
   error last;
   for (const auto& directory : local_directories_of(s)) {
     std::error_code ignored;
-    if (!seen.insert(std::filesystem::weakly_canonical(directory, ignored).string()).second) continue;
-    auto made = run_directory::create(base_in(directory), name, keys::local_dir.name);
+    if (!seen.insert(fs::weakly_canonical(directory, ignored).string()).second) continue;
+    // Where it is the base of run directories, too, the session's own is there already.
+    auto made = run_directory::share(base_in(directory, s), name, keys::local_dir.name);
     if (made) {
       all.push_back(std::move(*made));
     } else {
@@ -64,7 +75,7 @@ result<std::vector<run_directory>> make_local_directories(const settings& s, con
 result<std::optional<run_directory>> share_local_directory(const settings& s, const std::string& name) {
   error last;
   for (const auto& directory : local_directories_of(s)) {
-    auto shared = run_directory::share(base_in(directory), name, keys::local_dir.name);
+    auto shared = run_directory::share(base_in(directory, s), name, keys::local_dir.name);
     if (shared) return std::optional{std::move(*shared)};
     last = shared.error();
   }

@@ -11,14 +11,22 @@
 namespace troupe {
 
 /// The directories of `troupe.local.dir`. Where that is not set: none, which means the run directory; but if that lies
-/// in memory (as below /run/user), the disk's /var/tmp, since what exceeds memory would be in memory again.
+/// in memory (as below /run/user), `on_disk`, which is /var/tmp, since what exceeds memory would be in memory again. If
+/// that lies in memory as well: none.
 std::vector<std::string> local_directories_of(const settings& s);
+std::vector<std::string> local_directories_of(const settings& s, const std::string& on_disk);
+
+/// The warning for a machine that has only memory for what belongs on a disk; "": there is a disk, or the user has
+/// named a place.
+std::string only_memory(const settings& s);
+std::string only_memory(const settings& s, const std::string& on_disk);
 
 /// Removes what sessions of this user that were killed have left in those directories.
 void sweep_local_directories(const settings& s);
 
 /// Makes and holds, in each of those directories, the private directory `<that>/troupe-<uid>/<name>` for blocks in
-/// files, after a sweep. None: blocks are kept in the run directory. `name` is unique, such as a session's id. One that
+/// files and for what commands write, after a sweep. None: that is the run directory. It may be the run directory of
+/// this name. `name` is unique, such as a session's id. One that
 /// cannot be made, as on a disk that is full or gone, is left out and told to `left_out`; the error is the last one's
 /// where none of those that the user has named is left.
 result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name,

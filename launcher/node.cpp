@@ -131,6 +131,7 @@ int run_executor_node(const node_description& node, const settings& s, const nod
   auto directory = run_directory::create(base, name);
   if (!directory) return complain(directory.error());
   start->run_directory = directory->path();
+  if (const auto warning = only_memory(s); !warning.empty()) std::cerr << "troupe: warning: " << warning << '\n';
   const auto local_directories = make_local_directories(
       s, name, [](const error& why) { std::cerr << "troupe: left out: " << why.message << '\n'; });
   if (!local_directories) return complain(local_directories.error());

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <troupe/runtime/execution/cgroup.hpp>
+#include <troupe/runtime/execution/remove_tree.hpp>
 
 namespace troupe {
 namespace {
@@ -84,7 +85,7 @@ result<run_directory> run_directory::create(const std::string& base, const std::
   if (lock < 0 || flock(lock, LOCK_SH) != 0 || rename(unfinished.c_str(), path.c_str()) != 0) {
     const auto why = failed("set up", path, setting);
     if (lock >= 0) close(lock);
-    fs::remove_all(unfinished, ignored);
+    remove_tree(unfinished);
     return why;
   }
   return run_directory{path, lock, setting};
@@ -129,13 +130,13 @@ void run_directory::sweep(const std::string& base, std::time_t now) {
       // Being made, which takes no time, or left by somebody who was killed meanwhile.
       struct stat s {};
       if (lstat(entry.path().c_str(), &s) == 0 && s.st_uid == geteuid() && now - s.st_ctime > unfinished_age)
-        fs::remove_all(entry.path(), ec);
+        remove_tree(entry.path().string());
       continue;
     }
     const int lock = open_lock(entry.path().string(), O_RDWR);
     if (lock < 0) continue;
     if (flock(lock, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(entry.path().string(), true))
-      fs::remove_all(entry.path(), ec);
+      remove_tree(entry.path().string());
     close(lock);
   }
 }
@@ -157,8 +158,7 @@ run_directory::~run_directory() { release(); }
 
 void run_directory::release() noexcept {
   if (lock_ < 0) return;
-  std::error_code ignored;
-  if (flock(lock_, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(path_, false)) fs::remove_all(path_, ignored);
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(path_, false)) remove_tree(path_);
   close(lock_);
   lock_ = -1;
 }

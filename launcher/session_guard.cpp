@@ -1,5 +1,6 @@
 #include <troupe/launcher/session_guard.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -28,12 +29,14 @@ constexpr char done = '\0';
 /// A process that is being started shows its environment a moment later: looked for again so often, 20 ms apart.
 constexpr int looks = 10;
 
-bool is_attempt_below(const fs::path& process, std::string_view directory) {
+bool is_attempt_below(const fs::path& process, const std::vector<std::string>& directories) {
   struct stat s {};
   if (stat(process.c_str(), &s) != 0 || s.st_uid != geteuid()) return false;
   const auto all = read_kernel_file((process / "environ").string());
-  const auto wanted = std::string{attempt_variable} + "=" + std::string{directory} + "/";
-  return std::string_view{all}.starts_with(wanted) || all.find('\0' + wanted) != all.npos;
+  return std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) {
+    const auto wanted = std::string{attempt_variable} + "=" + directory + "/";
+    return std::string_view{all}.starts_with(wanted) || all.find('\0' + wanted) != all.npos;
+  });
 }
 
 /// The guard's life. @returns never
@@ -59,15 +62,17 @@ bool is_attempt_below(const fs::path& process, std::string_view directory) {
     directories.append(buffer, static_cast<std::size_t>(n));
   }
   if (directories.empty() || directories.back() == done) _exit(0);
-  kill_attempts_below(directories.substr(0, directories.find(done)));
+  std::vector<std::string> guarded;
   std::istringstream paths{directories};
-  for (std::string path; std::getline(paths, path, done);) run_directory::sweep(fs::path{path}.parent_path().string());
+  for (std::string path; std::getline(paths, path, done);) guarded.push_back(path);
+  kill_attempts_below(guarded);
+  for (const auto& path : guarded) run_directory::sweep(fs::path{path}.parent_path().string());
   _exit(0);
 }
 
 } // namespace
 
-std::size_t kill_attempts_below(const std::string& run_directory) {
+std::size_t kill_attempts_below(const std::vector<std::string>& directories) {
   std::size_t killed = 0;
   for (int look = 0; look < looks; ++look) {
     bool found = false;
@@ -77,7 +82,7 @@ std::size_t kill_attempts_below(const std::string& run_directory) {
       pid_t pid = 0;
       const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
       if (failed != std::errc{} || end != name.data() + name.size() || pid == getpid()) continue;
-      if (!is_attempt_below(entry.path(), run_directory) || kill(pid, SIGKILL) != 0) continue;
+      if (!is_attempt_below(entry.path(), directories) || kill(pid, SIGKILL) != 0) continue;
       found = true;
       ++killed;
     }

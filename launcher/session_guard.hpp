@@ -28,8 +28,8 @@ private:
   int pipe_ = -1; ///< its end tells the guard that we are gone
 };
 
-/// Kills every process of this user whose attempt directory (`TROUPE_ATTEMPT`) lies in `run_directory`, until none is
+/// Kills every process of this user whose attempt directory (`TROUPE_ATTEMPT`) lies in one of these, until none is
 /// left. @returns how many it killed
-std::size_t kill_attempts_below(const std::string& run_directory);
+std::size_t kill_attempts_below(const std::vector<std::string>& directories);
 
 } // namespace troupe

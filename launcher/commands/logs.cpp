@@ -10,6 +10,7 @@
 #include <troupe/launcher/commands/json_output.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/text_table.hpp>
+#include <troupe/runtime/execution/attempts_directories.hpp>
 
 namespace troupe::commands {
 namespace {
@@ -47,10 +48,8 @@ std::vector<fs::path> attempt_directories(const chosen_cluster& cluster, const t
     if (!e.info.log_file.empty()) parents.insert(fs::path{e.info.log_file}.parent_path());
   std::vector<fs::path> out;
   for (const auto& parent : parents) {
-    std::error_code ec;
-    for (const auto& entry : fs::directory_iterator{parent, ec})
-      if (entry.path().filename().string().starts_with("attempts-") && entry.is_directory(ec))
-        out.push_back(entry.path());
+    const auto all = all_attempts_directories(parent.string());
+    out.insert(out.end(), all.begin(), all.end());
   }
   return out;
 }

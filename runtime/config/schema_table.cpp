@@ -182,10 +182,13 @@ constexpr setting_schema all_keys[] = {
     choice(keys::io_compression_codec, "none", "none|lz4|zstd", executor,
            "How map outputs and large results are compressed, page by page: not at all, fast, or small."),
     count(keys::io_compression_level, "1", 1, 19, executor, "How hard zstd tries: 1 is fast, 19 small."),
-    paths(keys::local_dir, all,
-          "Where executors keep what exceeds their memory for blocks and buffers, in private directories that end with "
-          "the session: a list, best of directories on disks of their own, which are used in turn; one that is full or "
-          "fails is left out. Not set: in the run directory, or in /var/tmp where that lies in memory."),
+    paths(
+        keys::local_dir, all,
+        "Where commands run, with what they write until it is published, and where executors keep what exceeds their "
+        "memory for blocks and buffers: in private directories that end with the session. A list, best of "
+        "directories on disks of their own, which are used in turn; one that is full or fails is left out. Not set: "
+        "in the run directory, or in /var/tmp where that lies in memory; where both do, it counts as memory, of which "
+        "you are warned."),
     time_or_never(
         keys::locality_executor_wait, "3s", 0, driver,
         "How long a free slot waits for a task that would rather run on its executor before it takes one that "

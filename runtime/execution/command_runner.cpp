@@ -12,9 +12,11 @@
 #include <troupe/runtime/execution/child_process.hpp>
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
+#include <troupe/runtime/execution/files_in_memory.hpp>
 #include <troupe/runtime/execution/memory_watch.hpp>
 #include <troupe/runtime/execution/output_writers.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
+#include <troupe/runtime/execution/remove_tree.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/executor_exit.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
@@ -28,14 +30,20 @@ namespace fs = std::filesystem;
 constexpr duration for_ever = std::chrono::hours{24 * 365};
 
 /// The attempt's own empty directory.
-result<std::string> make_directory(const command_settings& settings, const std::string& name) {
-  const auto path = settings.attempts_directory + "/" + name;
-  std::error_code failed;
-  // Left by an executor of the same name that ended before: nothing of it may pass for this attempt's output.
-  fs::remove_all(path, failed);
-  if (::mkdir(path.c_str(), 0700) != 0)
-    return make_error(ec::io, "cannot make the attempt's directory " + path + ": " + std::strerror(errno));
-  return path;
+result<std::string> make_directory(const command_settings& settings, const std::string& name, std::size_t turn) {
+  const auto& parents = settings.attempts_directories;
+  error last;
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    auto path = parents[(turn + i) % parents.size()] + "/" + name;
+    if (::mkdir(path.c_str(), 0700) == 0) return path;
+    if (errno == EEXIST) {
+      // Left by an executor of the same name that ended before: nothing of it may pass for this attempt's output.
+      remove_tree(path);
+      if (::mkdir(path.c_str(), 0700) == 0) return path;
+    }
+    last = make_error(ec::io, "cannot make the attempt's directory " + path + ": " + std::strerror(errno));
+  }
+  return last;
 }
 
 /// Where the program lies: relative to the job's directory with a slash in it, else along PATH.
@@ -74,12 +82,13 @@ struct wait_end {
 /// What bounds a command while it is waited for.
 struct wait_limits {
   std::uint64_t memory = 0; ///< bytes that it may take while somebody looks; 0: nobody does
+  std::string files;        ///< the attempt's directory where its files take memory, else ""
   time_point deadline = time_point::max();
 };
 
 /// Waits until it has ended, is asked to, takes too much or too long. @returns false when it is to be asked to end
 bool wait_within(child_process& child, const stop_event& stop, const wait_limits& limits, wait_end& end) {
-  memory_watch watch{child.pid(), limits.memory};
+  memory_watch watch{child.pid(), limits.memory, limits.files};
   for (;;) {
     const auto left =
         limits.deadline == time_point::max() ? for_ever : limits.deadline - std::chrono::steady_clock::now();
@@ -106,7 +115,7 @@ wait_end wait_for_end(child_process& child, const stop_event& stop, duration gra
   end.stopped = true;
   child.signal_group(SIGTERM);
   child.signal_group(SIGCONT); // a stopped process would never see it
-  memory_watch watch{child.pid(), limits.memory};
+  memory_watch watch{child.pid(), limits.memory, limits.files};
   const auto deadline = std::chrono::steady_clock::now() + grace;
   while (!child.wait(-1, limits.memory == 0 ? grace : std::min<duration>(grace, memory_watch_interval))) {
     const bool too_late = std::chrono::steady_clock::now() >= deadline;
@@ -123,11 +132,16 @@ std::string describe(const std::string& program, const child_end& end) {
   return program + " was ended by " + signal_text(end.signal);
 }
 
-std::string describe_excess(const std::string& program, std::uint64_t taken, std::uint64_t limit) {
+/// @param files the attempt's directory where its files take memory, else ""
+std::string describe_excess(const std::string& program, std::uint64_t taken, std::uint64_t limit,
+                            const std::string& files) {
   const auto text = [](std::uint64_t bytes) { return memory_to_string(static_cast<std::int64_t>(bytes)); };
   constexpr std::uint64_t mib = 1 << 20; // nobody wants to read the last digits of what was seen
   return program + " was ended because it took more memory than its task may: " + text((taken + mib - 1) / mib * mib) +
-         " of " + text(limit) + "; give the task more (task memory in its profile)";
+         " of " + text(limit) + "; give the task more (task memory in its profile)" +
+         (files.empty() ? ""
+                        : ". The files that it writes count, since " + files +
+                              " lies in memory: set troupe.local.dir to a directory on a disk");
 }
 
 /// By SIGKILL, or it has a shell's word for that of a process that it waited for.
@@ -157,15 +171,15 @@ void keep_only_what_it_wrote(const std::string& directory) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator{directory, ignored})
     if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr")
-      fs::remove_all(entry.path(), ignored);
+      remove_tree(entry.path().string());
 }
 
 struct removed_at_end {
+  explicit removed_at_end(std::string what) : path(std::move(what)) {}
+  removed_at_end(const removed_at_end&) = delete;
+  removed_at_end& operator=(const removed_at_end&) = delete;
   std::string path;
-  ~removed_at_end() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
+  ~removed_at_end() { remove_tree(path); }
 };
 
 /// Knows how many commands this process runs, from before each one's start.
@@ -213,7 +227,7 @@ attempt_end hand_on(const command_task& task, const std::vector<std::string>& ou
   if (!may_differ_between_hosts(task.program.output_directory)) return {};
   std::vector<packed_file> files;
   files.reserve(outputs.size());
-  for (const auto& output : outputs) files.push_back({place.directory() + "/" + output, place.to + "/" + output});
+  for (const auto& output : outputs) files.push_back({place.file_of(output, outputs.size()), place.to + "/" + output});
   bucket_writer::options how;
   how.memory = task.memory;
   how.compression = task.results.compression;
@@ -260,7 +274,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   }
   const auto name = std::to_string(task.stage.stage.value) + "." + std::to_string(task.partition) + "." +
                     std::to_string(task.attempt);
-  const auto directory = make_directory(settings, name);
+  const auto directory = make_directory(settings, name, task.partition + task.attempt);
   if (!directory) return failed(directory.error());
 
   staging_place place;
@@ -271,11 +285,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   }
 
   // Beside its own directory, where nothing is in the way of its outputs.
-  const removed_at_end copies{*directory + ".inputs"};
-  std::error_code left_behind; // by an executor of this name that was killed
-  fs::remove_all(copies.path, left_behind);
+  std::optional<removed_at_end> copies;
+  // What is there was left by an executor of this name that was killed.
+  if (!task.inputs.empty()) remove_tree(copies.emplace(*directory + ".inputs").path);
   for (std::size_t i = 0; i < task.inputs.size(); ++i) {
-    const auto places = unpack_files(*task.source, task.inputs[i], copies.path + "/" + std::to_string(i), stop);
+    const auto places = unpack_files(*task.source, task.inputs[i], copies->path + "/" + std::to_string(i), stop);
     for (auto& path : arguments.inputs)
       if (const auto here = places.find(path); here != places.end()) path = here->second;
   }
@@ -286,6 +300,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   values.attempt = task.attempt;
   for (const auto& output : arguments.outputs) {
     values.outputs.push_back(*directory + "/" + output);
+    if (output.find('/') == output.npos) continue;
     std::error_code ignored; // a missing directory shows as a missing output
     fs::create_directories(fs::path{values.outputs.back()}.parent_path(), ignored);
   }
@@ -316,7 +331,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (!child) return failed(child.error());
   const auto deadline =
       task.stage.task_timeout == never ? time_point::max() : std::chrono::steady_clock::now() + task.stage.task_timeout;
-  auto waited = wait_for_end(*child, stop, settings.kill_grace, {group.limits_memory() ? 0 : limit, deadline});
+  const auto files = limit > 0 && lies_in_memory(*directory) ? *directory : "";
+  auto waited = wait_for_end(*child, stop, settings.kill_grace, {group.limits_memory() ? 0 : limit, files, deadline});
   // While the main process is a zombie its number and group are still its own.
   output_watch watch{*directory, arguments.outputs};
   output_rest rest;
@@ -348,7 +364,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     auto text = describe(name_of_it, *ended);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
-      text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit);
+      text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files);
       cause = failure_cause::memory_limit;
     } else if (used.killed && was_killed(*ended)) {
       text = describe_starvation(name_of_it, used);

@@ -21,10 +21,12 @@ namespace troupe {
 
 /// What all commands of an executor share.
 struct command_settings {
-  std::string attempts_directory; ///< absolute; each attempt gets a directory `<stage>.<partition>.<attempt>` in it
-  environment_map environment;    ///< of the executor
-  bool gpus = false;              ///< the executor has some, so that a task without any sees none
-  duration kill_grace{};          ///< between SIGTERM and SIGKILL
+  /// Absolute; each attempt gets a directory `<stage>.<partition>.<attempt>` in one of them, another attempt of the
+  /// same task in the next one. One that does not work is passed over.
+  std::vector<std::string> attempts_directories;
+  environment_map environment; ///< of the executor
+  bool gpus = false;           ///< the executor has some, so that a task without any sees none
+  duration kill_grace{};       ///< between SIGTERM and SIGKILL
   /// For which what a command has left behind may write its outputs without any of them changing.
   duration writer_grace{};
   command_limits limits = {};

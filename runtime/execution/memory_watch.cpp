@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <troupe/runtime/execution/files_in_memory.hpp>
 #include <troupe/runtime/execution/process_memory.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
 
@@ -9,10 +10,11 @@ namespace troupe {
 
 std::optional<std::uint64_t> memory_watch::exceeded() {
   const auto tree = tree_of(main_);
-  std::uint64_t rough = 0;
+  const auto in_files = files_.empty() ? 0 : bytes_taken_below(files_);
+  auto rough = in_files;
   for (const auto pid : tree) rough += anonymous_memory_of(pid);
   if (rough > limit_) {
-    rough = 0;
+    rough = in_files;
     for (const auto pid : tree) rough += private_memory_of(pid);
   }
   peak_ = std::max(peak_, rough);

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <sys/types.h>
+#include <utility>
 
 #include <troupe/runtime/time.hpp>
 
@@ -13,12 +15,14 @@ namespace troupe {
 /// How often a command with a limit is looked at. What it takes and gives back in between goes unseen.
 inline constexpr duration memory_watch_interval = std::chrono::milliseconds{20};
 
-/// Looks at the memory that a process and its descendants hold for themselves. What has left its parents (a daemon) is
-/// not seen. One thread.
+/// Looks at the memory that a process and its descendants hold for themselves, and at files that take memory. What has
+/// left its parents (a daemon) is not seen. One thread.
 class memory_watch {
 public:
   /// @param limit bytes, of all of them together
-  memory_watch(pid_t main, std::uint64_t limit) : main_(main), limit_(limit) {}
+  /// @param files a directory in a file system that takes memory; "": none
+  memory_watch(pid_t main, std::uint64_t limit, std::string files = {})
+    : main_(main), limit_(limit), files_(std::move(files)) {}
 
   /// @returns what they hold together, where that is above the limit
   std::optional<std::uint64_t> exceeded();
@@ -28,6 +32,7 @@ public:
 private:
   pid_t main_;
   std::uint64_t limit_;
+  std::string files_;
   std::uint64_t peak_ = 0;
 };
 

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/file_move.hpp>
+#include <troupe/runtime/execution/remove_tree.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
@@ -17,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Attempts to remove a directory that another process may still be putting files into.
+/// Rounds of putting a root out of the way.
 constexpr int removals = 3;
 
 std::string cannot(const std::string& name, const std::string& to, const std::string& why) {
@@ -41,40 +43,6 @@ std::vector<std::string> directories_of(const std::string& base, const std::stri
   return all;
 }
 
-/// A copy that is as old as the file. @pre nothing is at `to`, nor is afterwards where it failed. @returns errno
-int copy_to_new(const std::string& from, const std::string& to) {
-  std::error_code why;
-  const auto changed = fs::last_write_time(from, why);
-  if (!why) fs::copy_file(from, to, why);
-  if (!why) fs::last_write_time(to, changed, why);
-  if (why) ::unlink(to.c_str());
-  return why.value();
-}
-
-/// Renames, or copies where that is another file system. @pre nothing is at `to`. @returns errno
-int move_to_new(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return 0;
-  if (errno != EXDEV) return errno;
-  if (const int why = copy_to_new(from, to)) return why;
-  ::unlink(from.c_str()); // it may be large, and the run directory's file system small
-  return 0;
-}
-
-/// Renames over what is there. Where that is another file system, by way of a copy beside it. @returns errno
-int move_over(const std::string& from, const std::string& to, const std::string& beside) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return 0;
-  if (errno != EXDEV) return errno;
-  ::unlink(beside.c_str()); // of a process that was killed in the middle of this
-  if (const int why = copy_to_new(from, beside)) return why;
-  if (::rename(beside.c_str(), to.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(beside.c_str());
-    return why;
-  }
-  ::unlink(from.c_str());
-  return 0;
-}
-
 published not_seen(std::string why) { return {publication_outcome::not_seen, std::move(why)}; }
 published unpublished(std::string why) { return {publication_outcome::failed, std::move(why)}; }
 
@@ -84,9 +52,9 @@ published untouched(int why, std::string text) {
   return may_not ? not_seen(std::move(text)) : unpublished(std::move(text));
 }
 
-/// The fault of what waits under this name. It has to be a regular file, with no link on the way to it.
+/// The fault of what waits under one of several names. It has to be a regular file, with no link on the way to it.
 std::optional<published> fault_of_staged(const staging_place& place, const std::string& name) {
-  const auto own = place.directory();
+  const auto own = place.path();
   const auto to = place.to + "/" + name;
   struct stat status {};
   for (const auto& directory : directories_of(own, name)) {
@@ -97,6 +65,24 @@ std::optional<published> fault_of_staged(const staging_place& place, const std::
   if (::lstat(file.c_str(), &status) != 0)
     return untouched(errno, cannot(name, to, file + ": " + std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) return unpublished(cannot(name, to, file + " is no regular file"));
+  return {};
+}
+
+/// The fault of the place itself: nothing is there for this process, or nothing that it may move.
+std::optional<published> fault_of_place(const staging_place& place, bool holds_file) {
+  const auto own = place.path();
+  const auto text = [&](const char* why) { return "cannot publish what waits in " + own + ": " + why; };
+  struct stat status {};
+  if (::lstat(own.c_str(), &status) != 0) {
+    const int why = errno;
+    return why == ENOENT || why == ENOTDIR ? not_seen(text(std::strerror(why)))
+                                           : untouched(why, text(std::strerror(why)));
+  }
+  if (holds_file && !S_ISREG(status.st_mode)) return unpublished(text("it is no regular file"));
+  if (!holds_file && !S_ISDIR(status.st_mode)) return unpublished(text("it is no directory"));
+  // Before anything is made for the targets: another user's files cannot be moved from here.
+  const auto& folder = holds_file ? place.root : own;
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return untouched(errno, text(std::strerror(errno)));
   return {};
 }
 
@@ -115,19 +101,11 @@ std::optional<published> fault_of_target(const staging_place& place, const std::
 }
 
 published publish_all(const staging_place& place, const std::vector<std::string>& names) {
-  const auto own = place.directory();
-  struct stat status {};
-  if (::lstat(own.c_str(), &status) != 0) {
-    const int why = errno;
-    auto text = "cannot publish what waits in " + own + ": " + std::strerror(why);
-    return why == ENOENT || why == ENOTDIR ? not_seen(std::move(text)) : untouched(why, std::move(text));
-  }
-  if (!S_ISDIR(status.st_mode)) return unpublished("cannot publish what waits in " + own + ": it is no directory");
-  // Before anything is made for the targets: another user's files cannot be moved from here.
-  if (::access(own.c_str(), W_OK | X_OK) != 0)
-    return untouched(errno, "cannot publish what waits in " + own + ": " + std::strerror(errno));
+  const bool single = names.size() == 1;
+  if (auto fault = fault_of_place(place, single)) return *std::move(fault);
   for (const auto& name : names) {
     if (!is_output_name(name)) return unpublished(leaves_directory(name).message);
+    if (single) continue;
     if (auto fault = fault_of_staged(place, name)) return *std::move(fault);
   }
   for (const auto& name : names)
@@ -135,7 +113,8 @@ published publish_all(const staging_place& place, const std::vector<std::string>
   const auto temporary = "/" + fs::path{place.root}.filename().string() + "-" + place.name;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto to = place.to + "/" + names[i];
-    const int why = move_over(own + "/" + names[i], to, fs::path{to}.parent_path().string() + temporary);
+    const int why =
+        move_over(place.file_of(names[i], names.size()), to, fs::path{to}.parent_path().string() + temporary);
     if (why == 0) continue;
     auto text = cannot(names[i], to, std::strerror(why));
     if (i == 0) return untouched(why, std::move(text));
@@ -144,15 +123,6 @@ published publish_all(const staging_place& place, const std::vector<std::string>
     return unpublished(std::move(text));
   }
   return {};
-}
-
-/// Removes it with all that is in it.
-void remove_directory(const std::string& path) {
-  std::error_code failed;
-  for (int i = 0; i < removals; ++i) {
-    fs::remove_all(path, failed);
-    if (!failed) return;
-  }
 }
 
 } // namespace
@@ -194,18 +164,20 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
     bytes += static_cast<std::uint64_t>(found.st_size);
     // The target is not looked at from here: a host would remember that nothing is there, and not see it published.
   }
-  const auto own = place.directory();
+  const auto own = place.path();
   const auto fault = [&](const std::string& what, int why) {
     if (!is_directory(place.root))
       return make_error(ec::cancelled, "its job is over: " + place.root + ", where its outputs would wait, is gone");
     return make_error(ec::io, what + ": " + std::strerror(why));
   };
-  if (::mkdir(own.c_str(), 0777) != 0) return fault("cannot make " + own + " for its outputs", errno);
+  const bool single = names.size() == 1;
+  if (!single && ::mkdir(own.c_str(), 0777) != 0) return fault("cannot make " + own + " for its outputs", errno);
   for (const auto& name : names) {
-    const auto to = own + "/" + name;
+    const auto to = place.file_of(name, names.size());
     int why = 0;
-    for (const auto& directory : directories_of(own, name))
-      if (why == 0 && ::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) why = errno;
+    if (!single)
+      for (const auto& directory : directories_of(own, name))
+        if (why == 0 && ::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) why = errno;
     if (why == 0) why = move_to_new(from + "/" + name, to);
     if (why == 0) continue;
     discard_staged(place);
@@ -216,14 +188,16 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
 
 published publish_staged(const staging_place& place, const std::vector<std::string>& names) {
   auto end = publish_all(place, names);
-  if (end.outcome != publication_outcome::not_seen) discard_staged(place);
+  const bool nothing_left = end.outcome == publication_outcome::published && names.size() == 1;
+  if (end.outcome != publication_outcome::not_seen && !nothing_left) discard_staged(place);
   return end;
 }
 
 void discard_staged(const staging_place& place) noexcept {
   try {
-    const auto own = place.directory();
-    if (::rmdir(own.c_str()) != 0 && errno == ENOTEMPTY) remove_directory(own);
+    const auto own = place.path();
+    if (::unlink(own.c_str()) == 0 || errno == ENOENT) return;
+    if (::rmdir(own.c_str()) != 0 && errno == ENOTEMPTY) remove_tree(own);
   } catch (const std::exception&) { // no memory: it goes with the root
   }
 }
@@ -236,7 +210,7 @@ void remove_own_staging(const std::string& root, executor_id executor) noexcept 
     std::error_code ignored;
     for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
       if (entry->path().filename().string().ends_with(mine)) own.push_back(entry->path().string());
-    for (const auto& path : own) remove_directory(path);
+    for (const auto& path : own) remove_tree(path);
   } catch (const std::exception&) { // no memory: it is left to who ends the job
   }
 }
@@ -248,9 +222,9 @@ void remove_staging(const std::string& root) noexcept {
     const auto over = root + "-over";
     for (int i = 0; i < removals; ++i) {
       if (::rename(root.c_str(), over.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
-      remove_directory(over); // of a process that was killed in the middle of this
+      remove_tree(over); // of a process that was killed in the middle of this
     }
-    remove_directory(over);
+    remove_tree(over);
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }
 }

@@ -1,10 +1,11 @@
 #pragma once
 
-/// The outputs of a command between its end and their place: they wait in a directory of their attempt until the
-/// attempt is accepted, and are then moved to where the job wants them. Both are on the job's own file system:
+/// The outputs of a command between its end and their place: they wait until their attempt is accepted, and are then
+/// moved to where the job wants them. Both are on the job's own file system:
 ///
 ///     TO/.troupe-SESSION-STAGE                        the root: one for a stage, made by who begins its first attempt
-///     TO/.troupe-SESSION-STAGE/PARTITION.ATTEMPT-EXECUTOR    one for an attempt that ended well, with its outputs
+///     TO/.troupe-SESSION-STAGE/PARTITION.ATTEMPT-EXECUTOR    of an attempt that ended well: its output where it has
+///                                                            one, else a directory with all of them
 ///
 /// Only `staging_roots` makes a root. The root goes with the job, so that a late attempt finds no place to wait in.
 /// Functions of files alone; any thread, any process that sees them. Symbolic links are never followed below a root.
@@ -23,10 +24,14 @@ namespace troupe {
 /// Where the outputs of one attempt wait.
 struct staging_place {
   std::string root;
-  std::string name; ///< of the attempt's directory in the root
+  std::string name; ///< of what waits in the root
   std::string to;   ///< where its outputs are to lie in the end: the output directory of its stage
 
-  std::string directory() const { return root + "/" + name; }
+  std::string path() const { return root + "/" + name; }
+  /// Where the output `name` waits, one of `count`.
+  std::string file_of(const std::string& name_of_output, std::size_t count) const {
+    return count == 1 ? path() : path() + "/" + name_of_output;
+  }
   bool operator==(const staging_place&) const = default;
 };
 
@@ -38,7 +43,7 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
                        executor_id executor, const std::string& output_directory);
 
 /// Moves `names` (see is_output_name) from the attempt's own directory to its place, all or none; copies where that is
-/// another file system. Makes the directory of the place, never its root: where the root is gone, the job is over,
+/// another file system. Never makes the root: where the root is gone, the job is over,
 /// which is error cancelled. Error not_found names an output that the command did not make; invalid_argument
 /// one that is no regular file, which will be none next time. @returns their bytes
 result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,

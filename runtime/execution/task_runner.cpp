@@ -54,7 +54,7 @@ struct task_runner::impl {
     common.shuffles = opts.shuffles;
     common.broadcasts = opts.broadcasts;
     common.results = {opts.blocks, opts.max_inline_result, opts.stderr_file, opts.compression};
-    common.commands = {opts.attempts_directory,
+    common.commands = {opts.attempts_directories,
                        inherited_environment(),
                        opts.ordinals.contains("gpu"),
                        opts.kill_grace,

@@ -29,12 +29,12 @@ class task_runner {
 public:
   struct options {
     executor_id executor;
-    std::string session;                    ///< that it belongs to; may be part of a file's name
-    block_store* blocks = nullptr;          ///< map outputs and large results; outlives the runner
-    shuffle_source* shuffles = nullptr;     ///< outlives the runner
-    broadcast_source* broadcasts = nullptr; ///< outlives the runner; null: tasks can have none
-    std::string attempts_directory;         ///< parent of the commands' own directories; absolute, exists
-    std::string stderr_file;                ///< of this process, for the tail in failures; "" where shared with a host
+    std::string session;                           ///< that it belongs to; may be part of a file's name
+    block_store* blocks = nullptr;                 ///< map outputs and large results; outlives the runner
+    shuffle_source* shuffles = nullptr;            ///< outlives the runner
+    broadcast_source* broadcasts = nullptr;        ///< outlives the runner; null: tasks can have none
+    std::vector<std::string> attempts_directories; ///< parents of the commands' own directories; absolute, exist
+    std::string stderr_file; ///< of this process, for the tail in failures; "" where shared with a host
     std::map<std::string, std::vector<std::string>>
         ordinals;                                    ///< per resource the device order under the executor's mask
     std::uint32_t flush_tasks = 256;                 ///< outcomes that go out as one batch

@@ -154,7 +154,7 @@ protected:
     config.cluster_id = cluster_name;
     config.secret = std::make_shared<const session_secret>(own);
     config.blocks = blocks;
-    config.runner.attempts_directory = files.path();
+    config.runner.attempts_directories = {files.path()};
     config.runner.broadcasts = &broadcasts;
     config.runner.shuffles = &shuffles;
     config.driver_timeout = driver_timeout;

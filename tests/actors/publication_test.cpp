@@ -115,8 +115,8 @@ TEST_F(publication, is_over_when_the_end_is_told) {
   ASSERT_TRUE(testing::wait_until([&] { return !w.attempts().empty(); }));
   const auto a = w.attempts().at(0);
   const auto place = place_of("session-of-tests", a.stage, a.partition, a.attempt, w.admitted.id, folder.path());
-  std::filesystem::create_directories(place.directory());
-  std::ofstream{place.directory() + "/out-0"} << "made";
+  std::filesystem::create_directories(place.root);
+  std::ofstream{place.path()} << "made";
   std::filesystem::create_directories(place.root + "/0.7-99"); // of an attempt that was given up
   look = [&] { return std::filesystem::exists(folder.path() + "/out-0") && !std::filesystem::exists(place.root); };
   succeed(w, a);

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock-more-matchers.h>
 
+#include <troupe/runtime/execution/files_in_memory.hpp>
 #include <troupe/runtime/execution/process_memory.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
+#include "elsewhere.hpp"
 #include "process_fixture.hpp"
 
 namespace troupe::testing_execution {
@@ -21,7 +23,7 @@ protected:
 
   task_runner::options command_options() {
     auto o = base_options();
-    o.attempts_directory = attempts;
+    o.attempts_directories = {attempts};
     o.on_publications = [this](publications ended) {
       const std::lock_guard lock{publishing};
       for (auto& end : ended.ends) published.push_back(std::move(end));
@@ -69,10 +71,9 @@ protected:
     return outcome->failures.at(0);
   }
 
-  /// Where an output of an attempt of stage 1 waits.
-  std::string staged(const std::string& name, partition_index partition = 0, attempt_number attempt = 0,
-                     std::uint64_t stage = 1) {
-    return place_of("s", {stage}, partition, attempt, base_options().executor, outputs).directory() + "/" + name;
+  /// Where the one output of an attempt waits.
+  std::string staged(std::uint64_t stage = 1, partition_index partition = 0, attempt_number attempt = 0) {
+    return place_of("s", {stage}, partition, attempt, base_options().executor, outputs).path();
   }
   /// Gives the runner the right to publish, and waits for what it says.
   publication publish(std::vector<std::string> names, partition_index partition = 0, attempt_number attempt = 0) {
@@ -100,7 +101,7 @@ TEST_F(command_test, reads_inputs_and_leaves_outputs_to_be_published) {
   r.run(one({{scratch.file("in")}, {"deep/upper"}}));
   const auto outcome = only_outcome();
   ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).message;
-  EXPECT_EQ(content_of(staged("deep/upper")), "SOME TEXT\n");
+  EXPECT_EQ(content_of(staged()), "SOME TEXT\n");
   EXPECT_FALSE(fs::exists(outputs + "/deep")) << "its attempt was not accepted yet";
   EXPECT_EQ(outcome->results[0], std::string_view("\0", 1));
   EXPECT_EQ(outcome->output_bytes, 10u);
@@ -112,6 +113,20 @@ TEST_F(command_test, reads_inputs_and_leaves_outputs_to_be_published) {
   EXPECT_TRUE(fs::is_empty(root)) << "others of its stage may still come";
   runner->remove({1});
   EXPECT_TRUE(eventually([&] { return !fs::exists(root); }));
+}
+
+TEST_F(command_test, runs_again_in_another_of_its_directories) {
+  const auto other = scratch.file("other-attempts");
+  fs::create_directory(other);
+  auto options = command_options();
+  options.attempts_directories = {attempts, other, "/proc/self"};
+  start(options);
+  auto& r = begin({"pwd"}, 3);
+  for (const attempt_number attempt : {0u, 1u, 2u}) r.run(one({}, 0, attempt));
+  ASSERT_TRUE(log.wait_for(3));
+  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), attempts + "/1.0.0\n");
+  EXPECT_EQ(content_of(other + "/1.0.1/stdout"), other + "/1.0.1\n");
+  EXPECT_EQ(content_of(attempts + "/1.0.2/stdout"), attempts + "/1.0.2\n") << "one that does not work is passed over";
 }
 
 TEST_F(command_test, publishes_nothing_when_its_job_is_over) {
@@ -143,7 +158,7 @@ TEST_F(command_test, keeps_what_it_made_for_other_hosts) {
   ASSERT_TRUE(entry);
   EXPECT_EQ(entry->kind, result_kind::block);
   EXPECT_TRUE(blocks.get(output_key({2}, 0, 0), 0));
-  EXPECT_EQ(content_of(staged("made", 0, 0, 2)), "12345\n");
+  EXPECT_EQ(content_of(staged(2)), "12345\n");
 }
 
 TEST_F(command_test, says_how_much_it_made_for_commands_that_read_it_where_it_lies) {
@@ -265,9 +280,22 @@ TEST_F(command_memory, is_not_exceeded_by_more_than_one_look) {
   EXPECT_EQ(failure.signal, SIGKILL);
   EXPECT_THAT(failure.message,
               ::testing::MatchesRegex("sh was ended because it took more memory than its task may: [0-9]+[mg] of 64m; "
-                                      "give the task more \\(task memory in its profile\\)"));
+                                      "give the task more \\(task memory in its profile\\)" +
+                                      std::string{lies_in_memory(attempts) ? ".*" : ""}));
   EXPECT_EQ(failure.stderr_tail, "a line\n");
   EXPECT_GT(outcome->peak_memory, 64u << 20);
+}
+
+TEST_F(command_memory, is_taken_by_its_files_where_they_lie_in_memory) {
+  const elsewhere memory{attempts};
+  if (memory.path.empty()) GTEST_SKIP() << "/dev/shm is no other file system here";
+  attempts = memory.path;
+  const auto outcome = run_with_64m({"sh", "-c", "head -c 100m /dev/zero >part; sleep 1000"});
+  ASSERT_EQ(outcome->status(0), task_status::failed);
+  const auto& failure = outcome->failures.at(0);
+  EXPECT_EQ(failure.cause, failure_cause::memory_limit);
+  EXPECT_THAT(failure.message, ::testing::HasSubstr(". The files that it writes count, since " + memory.path +
+                                                    "/1.0.0 lies in memory: set troupe.local.dir"));
 }
 
 TEST_F(command_memory, is_that_of_all_its_processes) {

@@ -95,8 +95,8 @@ TEST_F(output_publisher_test, moves_files_and_discards_others) {
   auto& p = start(std::move(o));
   for (const partition_index partition : {0u, 1u}) {
     const auto place = place_of("s", {1}, partition, 0, {7}, out);
-    fs::create_directories(place.directory());
-    std::ofstream{place.directory() + "/a"} << "of " << partition;
+    fs::create_directories(place.root);
+    std::ofstream{place.path()} << "of " << partition;
   }
   p.publish(task(1, 0));
   p.discard(task(1, 1));
@@ -130,7 +130,7 @@ TEST_F(output_publisher_test, tells_many_at_once) {
 
 /// Removing may take long, and dependants wait for what was published.
 TEST_F(output_publisher_test, tells_of_publications_before_it_removes_anything) {
-  const auto unwanted = place_of("s", {2}, 0, 0, {7}, out).directory();
+  const auto unwanted = place_of("s", {2}, 0, 0, {7}, out).path();
   fs::create_directories(unwanted);
   auto o = base_options();
   o.on_ends = [this, unwanted](const publications& told) { // it is told of the others when this function has ended

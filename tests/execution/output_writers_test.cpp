@@ -23,7 +23,7 @@ protected:
 
   void run(const std::string& script, duration writer_grace, duration task_timeout = never) {
     auto options = base_options();
-    options.attempts_directory = attempts;
+    options.attempts_directories = {attempts};
     options.writer_grace = writer_grace;
     auto& r = start(options);
     r.open_lease(grant(1));
@@ -44,9 +44,7 @@ protected:
     batch->arguments = column;
     r.run(batch);
   }
-  std::string made() {
-    return content_of(place_of("s", {1}, 0, 0, base_options().executor, outputs).directory() + "/made");
-  }
+  std::string made() { return content_of(place_of("s", {1}, 0, 0, base_options().executor, outputs).path()); }
   std::string failure() {
     const auto outcome = only_outcome();
     return outcome->status(0) == task_status::failed ? outcome->failures.at(0).message : "";

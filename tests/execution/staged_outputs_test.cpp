@@ -1,12 +1,13 @@
 #include <gmock/gmock-more-matchers.h>
 
 #include <cerrno>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <troupe/runtime/execution/staged_outputs.hpp>
 
+#include "as_anybody.hpp"
+#include "elsewhere.hpp"
 #include "process_fixture.hpp"
 
 namespace troupe::testing_execution {
@@ -18,37 +19,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
-
-/// A directory on another file system than the temporary ones; none where this machine has no other.
-class elsewhere {
-public:
-  explicit elsewhere(const std::string& here) {
-    struct stat a {
-    }, b{};
-    std::string name = "/dev/shm/troupe-test-XXXXXX";
-    if (::stat(here.c_str(), &a) == 0 && ::stat("/dev/shm", &b) == 0 && a.st_dev != b.st_dev && ::mkdtemp(name.data()))
-      path = name;
-  }
-  ~elsewhere() {
-    if (!path.empty()) fs::remove_all(path);
-  }
-  elsewhere(const elsewhere&) = delete;
-  elsewhere& operator=(const elsewhere&) = delete;
-
-  std::string path;
-};
-
-/// This thread may do with files what anybody may, also where root runs the tests.
-class as_anybody {
-public:
-  as_anybody() : before_(::setfsuid(::geteuid() == 0 ? 65534 : ::geteuid())) {}
-  ~as_anybody() { ::setfsuid(static_cast<uid_t>(before_)); }
-  as_anybody(const as_anybody&) = delete;
-  as_anybody& operator=(const as_anybody&) = delete;
-
-private:
-  int before_;
-};
 
 class staging : public ::testing::Test {
 protected:
@@ -92,13 +62,23 @@ TEST_F(staging, outputs_wait_until_they_are_published) {
   const auto bytes = stage_outputs(from, place(), names);
   ASSERT_TRUE(bytes) << bytes.error().message;
   EXPECT_EQ(*bytes, 14u);
-  EXPECT_EQ(place().directory(), to + "/.troupe-session-12/3.0-7");
-  EXPECT_EQ(content_of(place().directory() + "/sub/c"), "gamma");
+  EXPECT_EQ(place().path(), to + "/.troupe-session-12/3.0-7");
+  EXPECT_EQ(content_of(place().path() + "/sub/c"), "gamma");
   EXPECT_FALSE(fs::exists(from + "/a"));
   EXPECT_FALSE(fs::exists(to + "/a"));
   EXPECT_EQ(publish_staged(place(), names), published{});
   EXPECT_EQ(at("a") + at("b") + at("sub/c"), "alphabetagamma");
   EXPECT_THAT(all(), ElementsAre("a", "b", "sub", "sub/c"));
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+TEST_F(staging, a_single_output_takes_the_place_itself) {
+  make("sub/c", "gamma");
+  ASSERT_TRUE(stage_outputs(from, place(), {"sub/c"}));
+  EXPECT_EQ(content_of(place().path()), "gamma");
+  EXPECT_FALSE(fs::exists(to + "/sub"));
+  EXPECT_EQ(publish_staged(place(), {"sub/c"}), published{});
+  EXPECT_THAT(all(), ElementsAre("sub", "sub/c"));
   EXPECT_TRUE(fs::is_empty(place().root));
 }
 
@@ -132,10 +112,12 @@ TEST_F(staging, nothing_leaves_the_output_directory) {
     ASSERT_FALSE(failed) << name;
     EXPECT_EQ(failed.error().code, ec::invalid_argument) << name;
   }
-  fs::create_directory(place().directory());
   std::ofstream{place().root + "/x"} << "of another attempt";
-  EXPECT_EQ(publish_staged(place(), {"../x"}).outcome, publication_outcome::failed);
-  EXPECT_TRUE(fs::exists(place().root + "/x"));
+  fs::create_directory(place().path());
+  EXPECT_EQ(publish_staged(place(), {"../x", "a"}).outcome, publication_outcome::failed);
+  std::ofstream{place().path()} << "of this one";
+  EXPECT_EQ(publish_staged(place(), {"../.troupe-session-12/x"}).outcome, publication_outcome::failed);
+  EXPECT_EQ(content_of(place().root + "/x"), "of another attempt");
 }
 
 TEST_F(staging, all_or_none_where_a_directory_is_in_the_way) {
@@ -176,12 +158,12 @@ TEST_F(staging, what_has_replaced_something_stays_and_is_named_where_a_later_one
 TEST_F(staging, a_removed_root_is_not_made_again) {
   make("sub/c", "gamma");
   remove_staging(place().root);
-  for (const auto* name : {"a", "sub/c"}) {
-    const auto late = stage_outputs(from, place(), {name});
+  for (const auto& names : {std::vector<std::string>{"a"}, {"sub/c"}, {"a", "sub/c"}}) {
+    const auto late = stage_outputs(from, place(), names);
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().code, ec::cancelled);
     EXPECT_THAT(late.error().message, AllOf(HasSubstr("its job is over"), HasSubstr(place().root)));
-    EXPECT_TRUE(fs::exists(from + "/" + name));
+    for (const auto& name : names) EXPECT_TRUE(fs::exists(from + "/" + name));
   }
   EXPECT_THAT(all(), IsEmpty());
   EXPECT_FALSE(fs::exists(place().root));
@@ -200,50 +182,58 @@ TEST_F(staging, sees_nothing_where_there_is_nothing) {
 
 TEST_F(staging, a_file_that_is_gone_from_its_place_is_a_failure) {
   ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
-  fs::remove(place().directory() + "/b");
+  fs::remove(place().path() + "/b");
   const auto end = publish_staged(place(), {"a", "b"});
   EXPECT_EQ(end.outcome, publication_outcome::failed);
-  EXPECT_THAT(end.reason, HasSubstr(place().directory() + "/b"));
+  EXPECT_THAT(end.reason, HasSubstr(place().path() + "/b"));
   EXPECT_THAT(all(), IsEmpty());
 }
 
 TEST_F(staging, what_may_not_be_moved_counts_as_not_seen_and_stays) {
   fs::permissions(scratch.path(), static_cast<fs::perms>(0755));
-  ASSERT_TRUE(stage_outputs(from, place(), {"a"}));
+  std::vector<std::string> names{"a"};
+  ASSERT_TRUE(stage_outputs(from, place(), names));
   const auto refused = [&](const char* why) {
     const as_anybody here;
-    const auto end = publish_staged(place(), {"a"});
+    const auto end = publish_staged(place(), names);
     EXPECT_EQ(end.outcome, publication_outcome::not_seen) << why;
     EXPECT_THAT(end.reason, HasSubstr("Permission denied")) << why;
   };
   fs::permissions(to, static_cast<fs::perms>(0555));
   refused("it may not write to the output directory");
   fs::permissions(to, static_cast<fs::perms>(0755));
-  fs::permissions(place().directory(), static_cast<fs::perms>(0600));
-  refused("it may not look at the files");
-  fs::permissions(place().directory(), static_cast<fs::perms>(0755));
   fs::permissions(place().root, static_cast<fs::perms>(0600));
-  refused("it may not look at the attempt's directory");
+  refused("it may not look at the file");
   fs::permissions(place().root, static_cast<fs::perms>(0755));
-  EXPECT_EQ(content_of(place().directory() + "/a"), "alpha");
+  EXPECT_EQ(content_of(place().path()), "alpha");
   EXPECT_EQ(publish_staged(place(), {"a"}), published{}) << "who may, still can";
+  make("a", "alpha");
+  names = {"a", "b"};
+  ASSERT_TRUE(stage_outputs(from, place(), names));
+  fs::permissions(place().path(), static_cast<fs::perms>(0600));
+  refused("it may not look at the files");
+  fs::permissions(place().path(), static_cast<fs::perms>(0755));
+  EXPECT_EQ(content_of(place().path() + "/a"), "alpha");
+  EXPECT_EQ(publish_staged(place(), names), published{}) << "who may, still can";
 }
 
 TEST_F(staging, a_link_in_its_place_is_refused) {
-  const auto refused = [&](const std::string& name, const std::string& text) {
-    const auto end = publish_staged(place(), {name});
-    EXPECT_EQ(end.outcome, publication_outcome::failed) << name;
+  const auto refused = [&](const std::vector<std::string>& names, const std::string& text) {
+    const auto end = publish_staged(place(), names);
+    EXPECT_EQ(end.outcome, publication_outcome::failed) << text;
     EXPECT_THAT(end.reason, HasSubstr(text));
-    EXPECT_FALSE(fs::exists(to + "/" + name));
+    EXPECT_THAT(all(), IsEmpty());
   };
-  fs::create_directory(place().directory());
-  fs::create_symlink(from + "/a", place().directory() + "/a");
-  refused("a", "no regular file");
-  fs::create_directory(place().directory());
-  fs::create_symlink(from, place().directory() + "/sub");
-  refused("sub/a", "no directory");
-  fs::create_directory_symlink(from, place().directory());
-  refused("a", "no directory");
+  fs::create_symlink(from + "/a", place().path());
+  refused({"a"}, "no regular file");
+  fs::create_directory(place().path());
+  fs::create_symlink(from + "/a", place().path() + "/a");
+  refused({"a", "b"}, "no regular file");
+  fs::create_directory(place().path());
+  fs::create_symlink(from, place().path() + "/sub");
+  refused({"sub/a", "b"}, "no directory");
+  fs::create_directory_symlink(from, place().path());
+  refused({"a", "b"}, "no directory");
   EXPECT_EQ(content_of(from + "/a"), "alpha");
 }
 
@@ -290,11 +280,11 @@ TEST_F(staging, what_is_discarded_is_gone_and_may_be_gone_already) {
 TEST_F(staging, an_executor_removes_its_own_and_leaves_the_root_to_others) {
   ASSERT_TRUE(stage_outputs(from, place(0, {7}), {"a"}));
   ASSERT_TRUE(stage_outputs(from, place(1, {17}), {"b"}));
-  fs::create_directory(place(2, {7}).directory());
+  fs::create_directory(place(2, {7}).path());
   remove_own_staging(place().root, {7});
-  EXPECT_FALSE(fs::exists(place(0, {7}).directory()));
-  EXPECT_FALSE(fs::exists(place(2, {7}).directory()));
-  EXPECT_TRUE(fs::exists(place(1, {17}).directory()));
+  EXPECT_FALSE(fs::exists(place(0, {7}).path()));
+  EXPECT_FALSE(fs::exists(place(2, {7}).path()));
+  EXPECT_TRUE(fs::exists(place(1, {17}).path()));
   remove_empty_root(place().root);
   remove_own_staging(place().root, {17});
   EXPECT_TRUE(fs::is_empty(place().root)) << "others may want to wait there";

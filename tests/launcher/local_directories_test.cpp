@@ -1,8 +1,9 @@
 #include <filesystem>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock-more-matchers.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <troupe/launcher/local_directories.hpp>
 
@@ -32,6 +33,36 @@ TEST(local_directories, are_on_disk_where_the_run_directory_is_not) {
   const auto in_memory = with({"troupe.run-directory=/dev/shm/not/there/yet"});
   EXPECT_EQ(local_directories_of(in_memory), disk.f_type == TMPFS_MAGIC ? names{} : names{"/var/tmp"});
   EXPECT_EQ(local_directories_of(with({"troupe.run-directory=/var/tmp/not/there/yet"})), names{});
+}
+
+TEST(local_directories, are_none_where_the_machine_has_no_disk) {
+  const auto in_memory = with({"troupe.run-directory=/dev/shm/not/there/yet"});
+  EXPECT_EQ(local_directories_of(in_memory, "/dev/shm"), names{});
+  EXPECT_THAT(only_memory(in_memory, "/dev/shm"),
+              ::testing::AllOf(::testing::HasSubstr("/dev/shm/not/there/yet and /dev/shm both lie in memory"),
+                               ::testing::HasSubstr("troupe.local.dir")));
+  EXPECT_EQ(only_memory(in_memory, "/proc"), "");
+  EXPECT_EQ(only_memory(with({"troupe.run-directory=/proc/not/there/yet"}), "/dev/shm"), "");
+  EXPECT_EQ(only_memory(with({"troupe.run-directory=/dev/shm/a", "troupe.local.dir=/dev/shm"}), "/dev/shm"), "")
+      << "the user wants it so";
+}
+
+/// As where /tmp is named beside the run directory /tmp/troupe-0.
+TEST(local_directories, may_be_the_run_directory_itself) {
+  auto folder = (std::filesystem::temp_directory_path() / "local-directories-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const auto base = folder + "/troupe-" + std::to_string(::geteuid());
+  std::filesystem::create_directory_symlink(folder, folder + "/link");
+  const auto s = with({"troupe.run-directory=" + base, "troupe.local.dir=" + folder + "/link/"});
+  auto run = run_directory::create(base, "session");
+  ASSERT_TRUE(run) << run.error().message;
+  {
+    const auto made = make_local_directories(s, "session", [](const error& why) { ADD_FAILURE() << why.message; });
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(paths_of(*made), names{run->path()});
+  }
+  EXPECT_TRUE(std::filesystem::exists(run->path())) << "it is still held";
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace

@@ -401,8 +401,21 @@ TEST_F(command_line, reads_no_file_of_its_directory_unasked) {
   EXPECT_EQ(end.code, 0) << end.output;
 }
 
+TEST_F(command_line, commands_write_to_local_directories_and_not_to_the_run_directory) {
+  const auto job = written("where.yaml", "name: where\noutput: out\nstages:\n  look: {run: [sh, -c, 'pwd >\"$0\"', "
+                                         "'{output}'], outputs: [place]}\n");
+  for (const auto* master : {"local[1]", "local-cluster[1,1,1g]"}) {
+    const auto end = run({"run", job, "--master", master, "--conf", "troupe.local.dir=" + directory() + "/disk"});
+    ASSERT_EQ(end.code, 0) << end.output;
+    EXPECT_TRUE(content_of(directory() + "/out/look/place").starts_with(directory() + "/disk/troupe-"))
+        << master << ": " << content_of(directory() + "/out/look/place");
+    for (const auto& entry : fs::directory_iterator{directory() + "/disk"}) EXPECT_TRUE(fs::is_empty(entry)) << entry;
+  }
+}
+
 TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken_down) {
-  const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml")});
+  const auto up = run({"cluster", "up", "--config-file=" + config("cluster.yaml"), "--conf",
+                       "troupe.local.dir=" + directory() + "/disk"});
   ASSERT_EQ(up.code, 0) << up.output;
   EXPECT_THAT(up.printed, HasSubstr("2 executors"));
   // Nothing that stays keeps the folder busy in which the command was given.
@@ -786,7 +799,7 @@ TEST_F(command_line, an_executor_that_is_killed_takes_along_what_its_commands_ha
     ::kill(testing::look_at(testing::look_at(shell).parent).parent, SIGKILL);
   };
   for (const bool front : {true, false}) {
-    auto executor = started({"node", "--config-file=" + file});
+    auto executor = started({"node", "--config-file=" + file, "--conf", "troupe.local.dir=" + directory() + "/disk"});
     awaited(*executor, "executor (\\d+) cluster");
     auto running = started({"run", job, "--master=" + address, "--conf", "troupe.security.secret-file=" + secret_file});
     dies_with(*running, [&](pid_t sleeper) {

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace troupe {
+
+/// Removes what is at `path`, a folder with all that is in it: also folders that a command has made read-only, and
+/// while another process still puts files there, for some rounds. Links are not followed. Any thread. @returns true
+/// where nothing is there any more
+bool remove_tree(const std::string& path) noexcept;
+
+} // namespace troupe
