@@ -124,6 +124,8 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       publisher->publish(publication_task_of(staged->what));
     } else if (auto* d = std::get_if<effects::discard_staged>(&effect)) {
       publisher->discard(publication_task_of(d->what));
+    } else if (auto* f = std::get_if<effects::forget_job>(&effect)) {
+      if (config.forget_files) publisher->later([forget = config.forget_files, job = f->job] { forget(job); });
     } else if (auto* a = std::get_if<effects::ask_feasibility>(&effect)) {
       ask_allocator(self, std::move(a->shapes));
     } else if (auto* g = std::get_if<effects::give_up_executor>(&effect)) {

@@ -19,6 +19,9 @@ struct dag_scheduler_config {
   std::string session_id;                         ///< part of the names of staged files
   local_driver_actor driver;                      ///< hears the events
   std::function<std::int64_t()> unix_nanoseconds; ///< wall clock of the events; unset: the driver's, a little later
+  /// Removes what the job's commands have left on this machine; on a thread that may wait for files. Unset: executors
+  /// do it alone, which those that have ended do not.
+  std::function<void(job_id)> forget_files;
   logger_source loggers = silent_loggers();
   duration tick_interval = std::chrono::milliseconds{100};
   duration progress_interval = std::chrono::milliseconds{200};

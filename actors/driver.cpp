@@ -40,6 +40,7 @@ local_driver_actor::behavior_type driver_behavior(driver_pointer self, driver_co
   scheduler.driver = local_driver_actor{self};
   scheduler.session_id = state.config.session_id;
   scheduler.unix_nanoseconds = state.config.unix_nanoseconds;
+  scheduler.forget_files = state.config.forget_files;
   scheduler.loggers = state.config.loggers;
   scheduler.request_timeout = state.config.request_timeout;
   state.scheduler = spawn_dag_scheduler(self->system(), std::move(scheduler));

@@ -193,6 +193,8 @@ void executor_state::dispatch(executor_pointer self) {
       config.blocks->remove(u->cache);
     } else if (auto* copy = std::get_if<effects::drop_copy>(&effect)) {
       config.blocks->remove(cached_key(copy->what.cache, copy->what.partition));
+    } else if (auto* a = std::get_if<effects::drop_attempts>(&effect)) {
+      runner->drop_attempts(a->job);
     } else if (auto* w = std::get_if<effects::release_barrier>(&effect)) {
       runner->release(w->what);
     } else if (auto* p = std::get_if<effects::publish_attempt>(&effect)) {

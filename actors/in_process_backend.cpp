@@ -84,6 +84,7 @@ void in_process_backend::start(const executor_order& order) {
   config.runner.shuffles = options_.fetcher.get();
   config.runner.broadcasts = options_.broadcasts.get();
   config.runner.attempts_directories = std::move(*attempts);
+  config.runner.staging_journal = options_.staging_journal;
   config.runner.memory = options_.memory;
   config.runner.compression = options_.compression;
   config.runner.max_inline_result = options_.max_inline_result;

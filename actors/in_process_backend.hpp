@@ -31,6 +31,7 @@ public:
     std::shared_ptr<const session_secret> secret;
     std::string directory;                      ///< of the session
     std::vector<std::string> local_directories; ///< of the session, at least one: for blocks in files, and for attempts
+    std::string staging_journal;                ///< of the executors' staging roots (staging_roots.hpp); "": none
     bool keep_attempts = false;                 ///< what commands printed stays when their executor has ended
     std::vector<std::string> devices;           ///< GPUs of this process in the order of their ordinals
     memory_split memory;                        ///< of each executor

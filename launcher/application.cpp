@@ -30,6 +30,8 @@
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/execution/attempts_directories.hpp>
+#include <troupe/runtime/execution/staging_journal.hpp>
 #include <troupe/runtime/transfer/block_connection.hpp>
 #include <troupe/runtime/transfer/broadcast_publisher.hpp>
 #include <troupe/runtime/transfer/broadcast_reader.hpp>
@@ -41,6 +43,7 @@ namespace troupe {
 struct application::impl {
   options opts;
   std::optional<run_directory> directory;
+  std::vector<std::string> warnings; ///< for people
   std::vector<run_directory> local_directories;
   std::optional<process_log> log;
   std::shared_ptr<session_limits> limits; ///< of executors that are started here
@@ -68,6 +71,7 @@ struct application::impl {
   result<void> start_driver(const master_address& master);
   result<void> connect_to(const endpoint& given);
   result<void> make_system(bool networked);
+  void warn(const char* what, std::string text);
   void open_log();
   void share_host();
   bool can_hand_over() const;
@@ -133,7 +137,9 @@ void application::impl::make_fetcher(const session_secret& secret) {
 void application::impl::make_publisher(const session_secret& secret, const std::string& reached) {
   broadcast_publisher::options publishing;
   publishing.program = program;
-  publishing.directory = shared_here.files().empty() ? directory->path() : shared_here.files();
+  publishing.directory = shared_here.files();
+  if (publishing.directory.empty())
+    publishing.directory = (local_directories.empty() ? *directory : local_directories.front()).path();
   publishing.serving = serving_options(opts.effective, cluster_id, shared_here.sockets(), program);
   publishing.serving.address = opts.effective.get(keys::driver_bind_address);
   publishing.host = reached;
@@ -236,6 +242,9 @@ result<driver_config> application::impl::configure_driver() const {
   d.loggers = log->loggers();
   d.unix_nanoseconds = unix_nanoseconds_now;
   d.max_event_lag = static_cast<std::size_t>(s.get(keys::events_max_lag));
+  d.forget_files = [session = directory->path()](job_id job) {
+    remove_attempts(all_attempts_directories(session), job);
+  };
   if (event_log) d.on_event = [to = event_log](const events::record& event) { to->append(event); };
   return d;
 }
@@ -247,16 +256,18 @@ result<void> application::impl::start_driver(const master_address& master) {
   session_id = make_random_name();
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
+  if (opts.before_making) opts.before_making(base + "/" + session_id);
   auto made = run_directory::create(base, session_id);
   if (!made) return made.error();
   directory.emplace(std::move(*made));
   open_log();
   if (!opts.by_hand) {
-    if (const auto warning = only_memory(s); !warning.empty()) log->loggers()("launcher")->warn("no-disk {}", warning);
     auto made_for_blocks = make_local_directories(
-        s, session_id, [&](const error& why) { log->loggers()("launcher")->warn("left-out {}", why.message); });
+        s, session_id, [&](const error& why) { warn("left-out", "a local directory is left out: " + why.message); },
+        opts.before_making);
     if (!made_for_blocks) return made_for_blocks.error();
     local_directories = std::move(*made_for_blocks);
+    if (auto warning = only_memory(s, local_directories); !warning.empty()) warn("no-disk", std::move(warning));
   }
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = directory->path() + "/secret";
@@ -309,6 +320,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.directory = directory->path();
       b.local_directories = paths_of(local_directories);
       if (b.local_directories.empty()) b.local_directories = {directory->path()};
+      b.staging_journal = directory->path() + "/" + staging_journal_name;
       b.limit_commands = [limits = limits](const std::string& name, const executor_capacity& capacity) {
         return command_limits{limits->grant(name, capacity).group, false, 0, limits->command_processes()};
       };
@@ -385,6 +397,7 @@ result<void> application::impl::connect_to(const endpoint& given) {
   const auto where = reached_from_here(given);
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
+  sweep_local_directories(s);
   if (auto allowed = check_reachable_openly(where.host, s); !allowed) return allowed;
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = secret_of_local_driver(base, where);
@@ -395,7 +408,9 @@ result<void> application::impl::connect_to(const endpoint& given) {
                           "or `troupe node` printed");
   auto secret = session_secret::load(secret_file);
   if (!secret) return secret.error();
-  auto made = run_directory::create(base, "client-" + make_random_name());
+  const auto own = "client-" + make_random_name();
+  if (opts.before_making) opts.before_making(base + "/" + own);
+  auto made = run_directory::create(base, own);
   if (!made) return made.error();
   directory.emplace(std::move(*made));
   open_log();
@@ -411,6 +426,13 @@ result<void> application::impl::connect_to(const endpoint& given) {
   cluster_id = known->cluster_id;
   session_id = known->session_id;
   share_host();
+  if (shared_here.files().empty()) {
+    auto made_for_broadcasts = make_local_directories(
+        s, own, [&](const error& why) { warn("left-out", "a local directory is left out: " + why.message); },
+        opts.before_making);
+    if (!made_for_broadcasts) return made_for_broadcasts.error();
+    local_directories = std::move(*made_for_broadcasts);
+  }
   make_fetcher(*secret);
   auto reached = address_to_reach(s.get(keys::driver_bind_address), where.host, where.port);
   if (!reached) return reached.error();
@@ -426,6 +448,11 @@ result<void> application::impl::connect_to(const endpoint& given) {
       .receive([](const boxed<welcome>&) {}, [&](const caf::error& why) { failed = from_caf_error(*system, why); });
   if (failed) return failed;
   return {};
+}
+
+void application::impl::warn(const char* what, std::string text) {
+  log->loggers()("launcher")->warn("{} {}", what, text);
+  warnings.push_back(std::move(text));
 }
 
 void application::impl::open_log() {
@@ -488,11 +515,11 @@ std::function<void()> application::make_interruption() const {
   };
 }
 const std::optional<endpoint>& application::address() const noexcept { return impl_->address; }
+const std::vector<std::string>& application::warnings() const noexcept { return impl_->warnings; }
 const std::string& application::cluster_id() const noexcept { return impl_->cluster_id; }
 const std::string& application::session_id() const noexcept { return impl_->session_id; }
 const std::string& application::secret_file() const noexcept { return impl_->secret_file; }
 const std::string& application::directory() const noexcept { return impl_->directory->path(); }
-std::vector<std::string> application::local_directories() const { return paths_of(impl_->local_directories); }
 const std::vector<std::string>& application::fake_resources() const noexcept { return impl_->fake; }
 std::int64_t application::cores() const noexcept { return impl_->cores; }
 

@@ -31,6 +31,8 @@ public:
     std::string program;                                  ///< executable that executors are started from; "": this one
     std::function<void(const job_progress&)> on_progress; ///< on a CAF thread; must not block
     std::function<void(const job_end&)> on_end;           ///< the same
+    /// Told each private directory before it is made, for a session_guard.
+    std::function<void(const std::string& directory)> before_making;
   };
   static result<std::unique_ptr<application>> start(options opts);
   /// Ends the session when it is this process's own: jobs are cancelled, executors stopped.
@@ -50,8 +52,8 @@ public:
   /// Where the secret lies.
   const std::string& secret_file() const noexcept;
   const std::string& directory() const noexcept;
-  /// Where its executors keep blocks in files, where `troupe.local.dir` is set; else none.
-  std::vector<std::string> local_directories() const;
+  /// About this machine, for people who start a session here: to be shown once.
+  const std::vector<std::string>& warnings() const noexcept;
   /// Resources whose addresses were made up, since the machine has none.
   const std::vector<std::string>& fake_resources() const noexcept;
   /// Cores that the master describes; 0 for a driver elsewhere.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <troupe/launcher/application.hpp>
+#include <troupe/launcher/session_guard.hpp>
 #include <troupe/runtime/config/amount_text.hpp>
 #include <troupe/runtime/execution/signals.hpp>
 
@@ -55,6 +56,8 @@ result<void> run_driver_session(const driver_session_options& options) {
   opts.cluster = options.cluster;
   opts.by_hand = !options.cluster;
   opts.warn_on_stderr = options.warn_on_stderr;
+  session_guard guard;
+  opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
   if (!app) return app.error();
 
@@ -79,6 +82,7 @@ result<void> run_driver_session(const driver_session_options& options) {
   record.directory = (*app)->directory();
   record.pid = getpid();
   record.started = process_start(record.pid);
+  record.warnings = (*app)->warnings();
   if (auto written = write_session(record); !written) return written;
   if (options.on_ready) options.on_ready(record, standing);
   int signal = 0;

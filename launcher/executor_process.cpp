@@ -36,6 +36,7 @@
 #include <troupe/runtime/execution/keeper.hpp>
 #include <troupe/runtime/execution/remove_tree.hpp>
 #include <troupe/runtime/execution/signals.hpp>
+#include <troupe/runtime/execution/staging_journal.hpp>
 #include <troupe/runtime/storage/block_store.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
 #include <troupe/runtime/transfer/block_server.hpp>
@@ -85,16 +86,19 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
   if (killed) kill_attempts_below(attempts);
   // Copies of inputs may be large; outputs and logs stay for people.
   for (const auto& directory : attempts)
-    for (std::filesystem::directory_iterator entry{directory, ignored}, end; !ignored && entry != end;
-         entry.increment(ignored))
+    for (std::filesystem::recursive_directory_iterator entry{directory, ignored}, end; !ignored && entry != end;
+         entry.increment(ignored)) {
+      if (entry.depth() == 0) continue; // of a job
+      entry.disable_recursion_pending();
       if (entry->path().extension() == ".inputs") remove_tree(entry->path().string());
+    }
   remove_tree(start.run_directory + "/" + blocks_prefix + name);
   for (const auto& path : start.local_directories) remove_tree(path + "/" + blocks_prefix + name);
   remove_group(start.limits);
 }
 
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
-  auto waited = unless_ignored({SIGTERM, SIGINT});
+  auto waited = unless_ignored({SIGTERM, SIGINT, SIGHUP});
   sigaddset(&waited, SIGUSR1); // the actor's word
   pthread_sigmask(SIG_BLOCK, &waited, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
@@ -120,7 +124,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   const auto told_to_end = [] {
     sigset_t come;
     sigpending(&come);
-    return sigismember(&come, SIGTERM) == 1 || sigismember(&come, SIGINT) == 1;
+    return sigismember(&come, SIGTERM) == 1 || sigismember(&come, SIGINT) == 1 || sigismember(&come, SIGHUP) == 1;
   };
   auto driver = connect<driver_actor>(system, start.driver.host, start.driver.port, patience, told_to_end);
   if (!driver && driver.error().code == ec::cancelled) return 0;
@@ -200,6 +204,8 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.shuffles = &fetcher;
   executor.runner.broadcasts = &broadcasts;
   executor.runner.attempts_directories = std::move(*attempts_directories);
+  executor.runner.staging_journal =
+      directory->path() + "/" + (start.cluster_id.empty() ? own_staging_journal_name : staging_journal_name);
   executor.runner.stderr_file = stderr_file();
   executor.runner.ordinals = apply_device_mask(info.capacity);
   executor.runner.limits = {start.limits.group, start.limits.by_group(), start.limits.data_limit(),

@@ -21,7 +21,7 @@ struct executor_start {
   std::string cluster_id;
   std::string secret_file;
   std::string run_directory;                  ///< of the session, to join
-  std::vector<std::string> local_directories; ///< of the session, to join; none: blocks are kept in the run directory
+  std::vector<std::string> local_directories; ///< of the session, to join; none: the run directory is it
   executor_info info;                         ///< profile, capacity with addresses, request, host
   process_limits limits;                      ///< of the process
   bool shuffle_service = false;               ///< it only keeps what others leave

@@ -18,6 +18,7 @@ host_directory host_directory::join(const settings& s, const std::string& run_di
   }
   shared.sockets_.emplace(std::move(*sockets));
   auto files = share_local_directory(s, name);
+  shared.no_disk_ = !files;
   if (files)
     shared.files_ = std::move(*files);
   else

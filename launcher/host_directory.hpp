@@ -22,12 +22,14 @@ public:
 
   /// For sockets; "": nothing is shared.
   std::string sockets() const { return sockets_ ? sockets_->path() : std::string{}; }
-  /// For files: below the first of `local_directories_of`, where there is one. "": nothing is shared.
-  std::string files() const { return files_ ? files_->path() : sockets(); }
+  /// For files: below the first of `local_directories_of`, where there is one, else where the sockets are. "": no files
+  /// are shared.
+  std::string files() const { return files_ ? files_->path() : no_disk_ ? std::string{} : sockets(); }
 
 private:
   std::optional<run_directory> sockets_;
-  std::optional<run_directory> files_; ///< null: where the sockets are
+  std::optional<run_directory> files_; ///< null: where the sockets are, or nowhere
+  bool no_disk_ = false;               ///< a local directory is wanted, and cannot be had
 };
 
 } // namespace troupe

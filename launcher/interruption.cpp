@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 sigset_t watched_signals() {
-  auto set = unless_ignored({SIGINT, SIGTERM});
+  auto set = unless_ignored({SIGINT, SIGTERM, SIGHUP});
   sigaddset(&set, SIGUSR2); // our own word to the thread
   return set;
 }

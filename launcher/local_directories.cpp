@@ -35,23 +35,22 @@ std::vector<std::string> local_directories_of(const settings& s, const std::stri
 
 std::vector<std::string> local_directories_of(const settings& s) { return local_directories_of(s, directory_on_disk); }
 
-std::string only_memory(const settings& s, const std::string& on_disk) {
+std::string only_memory(const settings& s, const std::vector<run_directory>& made) {
   const auto base = run_directory::base_of(s.get(keys::run_directory));
-  if (!local_directories_of(s, on_disk).empty() || !lies_in_memory(base)) return {};
-  return base + " and " + on_disk +
-         " both lie in memory: what commands write, and blocks that exceed the memory of their executor, count as "
-         "memory; name a directory on a disk (" +
+  if (!made.empty() || !lies_in_memory(base)) return {};
+  return "no disk was found, neither at " + std::string{directory_on_disk} + " nor at " + base +
+         ": what commands write takes memory, and counts towards that of their task; so do blocks that exceed the "
+         "memory of their executor. Name a directory on a disk (" +
          std::string{keys::local_dir.name} + ")";
 }
-
-std::string only_memory(const settings& s) { return only_memory(s, directory_on_disk); }
 
 void sweep_local_directories(const settings& s) {
   for (const auto& directory : local_directories_of(s)) run_directory::sweep(base_in(directory, s));
 }
 
 result<std::vector<run_directory>> make_local_directories(const settings& s, const std::string& name,
-                                                          const std::function<void(const error&)>& left_out) {
+                                                          const std::function<void(const error&)>& left_out,
+                                                          const std::function<void(const std::string&)>& before) {
   sweep_local_directories(s);
   std::vector<run_directory> all;
   std::set<std::string> seen; // named twice is once
@@ -59,8 +58,12 @@ result<std::vector<run_directory>> make_local_directories(const settings& s, con
   for (const auto& directory : local_directories_of(s)) {
     std::error_code ignored;
     if (!seen.insert(fs::weakly_canonical(directory, ignored).string()).second) continue;
+    const auto base = base_in(directory, s);
+    if (before) before(base + "/" + name);
     // Where it is the base of run directories, too, the session's own is there already.
-    auto made = run_directory::share(base_in(directory, s), name, keys::local_dir.name);
+    auto made = base == run_directory::base_of(s.get(keys::run_directory))
+                    ? run_directory::join(base + "/" + name, keys::local_dir.name)
+                    : run_directory::create(base, name, keys::local_dir.name);
     if (made) {
       all.push_back(std::move(*made));
     } else {

@@ -128,15 +128,17 @@ int run_executor_node(const node_description& node, const settings& s, const nod
   if (!start) return complain(start.error());
   run_directory::sweep(base);
   const auto name = "executor-" + make_random_name();
+  guard.watch(base + "/" + name);
   auto directory = run_directory::create(base, name);
   if (!directory) return complain(directory.error());
   start->run_directory = directory->path();
-  if (const auto warning = only_memory(s); !warning.empty()) std::cerr << "troupe: warning: " << warning << '\n';
   const auto local_directories = make_local_directories(
-      s, name, [](const error& why) { std::cerr << "troupe: left out: " << why.message << '\n'; });
+      s, name, [](const error& why) { std::cerr << "troupe: left out: " << why.message << '\n'; },
+      [&guard](const std::string& path) { guard.watch(path); });
   if (!local_directories) return complain(local_directories.error());
   start->local_directories = paths_of(*local_directories);
-  guard.watch(start->run_directory, start->local_directories);
+  if (const auto warning = only_memory(s, *local_directories); !warning.empty())
+    std::cerr << "troupe: warning: " << warning << '\n';
   executor_run run;
   run.name = "executor";
   run.native = how.native;

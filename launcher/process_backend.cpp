@@ -40,6 +40,20 @@ std::string last_words(const std::string& path) {
   return last.empty() ? last : ": " + detail::quote(last, most_quoted);
 }
 
+/// Where an executor's standard output and error go, to which its native tasks print: that may be large, so it lies in
+/// the first local directory that works, and `link` leads there; `link` itself where there is none.
+std::string place_for_output(const executor_start& what, const std::string& link) {
+  const auto name = std::filesystem::path{link}.filename().string();
+  for (const auto& directory : what.local_directories) {
+    const auto path = directory + "/" + name;
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) continue;
+    close(fd);
+    if (path == link || symlink(path.c_str(), link.c_str()) == 0 || errno == EEXIST) return path;
+  }
+  return link;
+}
+
 /// As a new program takes them, ended by null; valid as long as the texts.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> out;
@@ -147,7 +161,7 @@ void process_backend::provide_service() {
 
 result<pid_t> process_backend::spawn(request_id request, const executor_start& what) {
   const auto base = what.run_directory + "/" + name_of_executor(request);
-  const auto stderr_file = base + ".err";
+  const auto stderr_file = place_for_output(what, base + ".err");
   auto text = encode_executor_start(what, options_.effective);
   if (!text) return text.error();
   auto sealed = make_sealed_file(*text);

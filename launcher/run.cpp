@@ -63,9 +63,10 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   opts.effective = s;
   opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };
   opts.on_end = [&display](const job_end& end) { display.end(end); };
+  opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
   if (!app) return complain(app.error());
-  guard.watch((*app)->directory(), (*app)->local_directories());
+  for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 

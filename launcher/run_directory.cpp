@@ -1,10 +1,12 @@
 #include <troupe/launcher/run_directory.hpp>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,8 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/cgroup.hpp>
 #include <troupe/runtime/execution/remove_tree.hpp>
+#include <troupe/runtime/execution/staging_journal.hpp>
 
 namespace troupe {
 namespace {
@@ -43,16 +47,19 @@ int open_lock(const std::string& directory, int flags) {
   return open((directory + "/" + lock_name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+/// Whether nobody else can have written the file of the directory, who could make us kill and remove what he likes.
+bool is_own_file(const std::string& directory, const std::string& file) {
+  struct stat s {};
+  return lstat(file.c_str(), &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && s.st_nlink == 1 &&
+         lstat(directory.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0;
+}
+
 /// Removes the control groups that the directory lists. `kill`: and what runs in them. @returns false where one is left
 /// that could be removed later
 bool remove_groups_of(const std::string& directory, bool kill) {
   constexpr duration patience = std::chrono::milliseconds{500};
   const auto file = directory + "/" + group_list_name;
-  // Whoever can have written it could make us kill what it likes.
-  struct stat s {};
-  if (lstat(file.c_str(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || s.st_nlink != 1 ||
-      lstat(directory.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0)
-    return true;
+  if (!is_own_file(directory, file)) return true;
   std::ifstream list{file};
   bool gone = true;
   for (std::string group; std::getline(list, group);) {
@@ -61,6 +68,34 @@ bool remove_groups_of(const std::string& directory, bool kill) {
     gone = gone && (removed || access(group.c_str(), W_OK) != 0);
   }
   return gone;
+}
+
+/// Removes what executors of the directory have left where outputs wait.
+void remove_staging_of(const std::string& directory, const char* journal, noted what) {
+  const auto file = directory + "/" + journal;
+  if (is_own_file(directory, file)) remove_noted(file, what);
+}
+
+/// Removes a directory that nobody holds. First it goes out of the way, at once: another process may make one of this
+/// name at any moment.
+void remove_directory(const std::string& path) {
+  static std::atomic<unsigned> number = 0;
+  const fs::path place{path};
+  const auto over = place.parent_path() / (unfinished_prefix + place.filename().string() + "." +
+                                           std::to_string(getpid()) + "." + std::to_string(++number));
+  if (rename(path.c_str(), over.c_str()) == 0) remove_tree(over.string());
+}
+
+/// Bases of the local directories of a session, as far as the links to its attempts tell: whoever removes the session's
+/// own directory is the last one who can know them.
+std::set<std::string> local_bases_of(const std::string& directory) {
+  std::set<std::string> bases;
+  for (const auto& attempts : all_attempts_directories(directory)) {
+    const auto local = fs::path{attempts}.parent_path();
+    if (local != directory && local.filename() == fs::path{directory}.filename())
+      bases.insert(local.parent_path().string());
+  }
+  return bases;
 }
 
 } // namespace
@@ -124,6 +159,7 @@ result<run_directory> run_directory::share(const std::string& base, const std::s
 
 void run_directory::sweep(const std::string& base, std::time_t now) {
   std::error_code ec;
+  std::set<std::string> later;
   for (const auto& entry : fs::directory_iterator{base, ec}) {
     if (!entry.is_directory(ec)) continue;
     if (entry.path().filename().string().starts_with(unfinished_prefix)) {
@@ -135,10 +171,15 @@ void run_directory::sweep(const std::string& base, std::time_t now) {
     }
     const int lock = open_lock(entry.path().string(), O_RDWR);
     if (lock < 0) continue;
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(entry.path().string(), true))
-      remove_tree(entry.path().string());
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(entry.path().string(), true)) {
+      for (const auto* journal : {staging_journal_name, own_staging_journal_name})
+        remove_staging_of(entry.path().string(), journal, noted::all);
+      for (const auto& other : local_bases_of(entry.path().string())) later.insert(other);
+      remove_directory(entry.path().string());
+    }
     close(lock);
   }
+  for (const auto& other : later) sweep(other, now);
 }
 
 run_directory::run_directory(run_directory&& other) noexcept
@@ -158,7 +199,11 @@ run_directory::~run_directory() { release(); }
 
 void run_directory::release() noexcept {
   if (lock_ < 0) return;
-  if (flock(lock_, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(path_, false)) remove_tree(path_);
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(path_, false)) {
+    remove_staging_of(path_, staging_journal_name, noted::all);
+    remove_staging_of(path_, own_staging_journal_name, noted::empty_folders);
+    remove_directory(path_);
+  }
   close(lock_);
   lock_ = -1;
 }

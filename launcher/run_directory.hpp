@@ -1,7 +1,9 @@
 #pragma once
 
-/// The one directory of a session: secret, logs, blocks, attempts. Mode 0700, held by a shared flock of every process
-/// of the session; the last one to leave removes it, and what was left behind is swept by the user's next command.
+/// The directories of a session. Its own has what is small: secret, sockets, logs; blocks and attempts are there only
+/// where it has no local directories, which are made and held in the same way. Mode 0700, held by a shared flock of
+/// every process of the session; the last one to leave removes it, and what was left behind is swept by the user's next
+/// command.
 
 #include <ctime>
 #include <string>
@@ -27,16 +29,17 @@ public:
   /// Joins `<base>/<name>`, or makes it: for processes that do not know which of them is the first.
   static result<run_directory> share(const std::string& base, const std::string& name,
                                      std::string_view setting = keys::run_directory.name);
-  /// Removes directories below `base` that nobody holds any more, with what is left in their control groups, and those
-  /// that somebody began to make a minute before `now` or earlier.
+  /// Removes directories below `base` that nobody holds any more, with what is left in their control groups and what
+  /// waits of their executors (staging_journal.hpp), their local directories, and those that somebody began to make a
+  /// minute before `now` or earlier.
   static void sweep(const std::string& base, std::time_t now = std::time(nullptr));
   /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
   static std::string base_of(const std::string& configured);
 
   run_directory(run_directory&& other) noexcept;
   run_directory& operator=(run_directory&& other) noexcept;
-  /// Lets go; the last holder removes the directory, unless control groups are left (it may be in one): those are for
-  /// the next sweep.
+  /// Lets go; the last holder removes the directory and what waits of its executors, unless control groups are left (it
+  /// may be in one): those are for the next sweep.
   ~run_directory();
 
   const std::string& path() const noexcept { return path_; }

@@ -24,8 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The last byte of an ordered end, and between two paths. A path never holds it.
-constexpr char done = '\0';
+/// Ends a path, which never holds it.
+constexpr char end_of_path = '\0';
+/// The last byte of an ordered end.
+constexpr char done = '\n';
 /// A process that is being started shows its environment a moment later: looked for again so often, 20 ms apart.
 constexpr int looks = 10;
 
@@ -64,7 +66,7 @@ bool is_attempt_below(const fs::path& process, const std::vector<std::string>& d
   if (directories.empty() || directories.back() == done) _exit(0);
   std::vector<std::string> guarded;
   std::istringstream paths{directories};
-  for (std::string path; std::getline(paths, path, done);) guarded.push_back(path);
+  for (std::string path; std::getline(paths, path, end_of_path);) guarded.push_back(path);
   kill_attempts_below(guarded);
   for (const auto& path : guarded) run_directory::sweep(fs::path{path}.parent_path().string());
   _exit(0);
@@ -111,10 +113,9 @@ session_guard::~session_guard() {
   while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
-void session_guard::watch(const std::string& run_directory, const std::vector<std::string>& local_directories) {
-  auto all = run_directory;
-  for (const auto& path : local_directories) all += done + path;
-  if (pipe_ >= 0) static_cast<void>(!write(pipe_, all.data(), all.size()));
+void session_guard::watch(const std::string& directory) {
+  const auto entry = directory + end_of_path;
+  if (pipe_ >= 0) static_cast<void>(!write(pipe_, entry.data(), entry.size()));
 }
 
 } // namespace troupe

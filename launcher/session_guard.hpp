@@ -20,8 +20,8 @@ public:
   session_guard(const session_guard&) = delete;
   session_guard& operator=(const session_guard&) = delete;
 
-  /// Names what is to be guarded. Once.
-  void watch(const std::string& run_directory, const std::vector<std::string>& local_directories);
+  /// Names a private directory of the session, before it is made.
+  void watch(const std::string& directory);
 
 private:
   pid_t pid_ = -1;

@@ -40,7 +40,8 @@ result<void> write_session(const session_record& record) {
                          {"secret-file", record.secret_file},
                          {"config-file", record.config_file},
                          {"pid", record.pid},
-                         {"started", record.started}};
+                         {"started", record.started},
+                         {"warnings", record.warnings}};
   const auto text = document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   const auto path = record.directory + file_name;
   const auto unfinished = path + ".new";
@@ -70,6 +71,7 @@ result<session_record> read_session(const std::string& directory) {
     document.at("config-file").get_to(out.config_file);
     document.at("pid").get_to(out.pid);
     document.at("started").get_to(out.started);
+    document.at("warnings").get_to(out.warnings);
   } catch (const json::exception& e) {
     return make_error(ec::malformed, path + " is damaged: " + e.what());
   }

@@ -25,6 +25,7 @@ struct session_record {
   std::string directory;     ///< run directory; where the record was found
   pid_t pid = 0;             ///< of the driver
   std::uint64_t started = 0; ///< of that process, in clock ticks since boot: a later one of the same number is another
+  std::vector<std::string> warnings; ///< about its machine, for who starts it
 
   bool operator==(const session_record&) const = default;
 };

@@ -321,6 +321,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_ids(in.unkept, *out.mutable_unkept());
   write_list(in.surplus, *out.mutable_surplus(), at, "surplus");
   write_list(in.rights, *out.mutable_rights(), at, "rights");
+  write_ids(in.forgotten_jobs, *out.mutable_forgotten_jobs());
   out.set_stop(in.stop);
 }
 
@@ -342,6 +343,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_ids(in.unkept(), out.unkept);
   read_list(in.surplus(), out.surplus, at, "surplus");
   read_list(in.rights(), out.rights, at, "rights");
+  read_ids(in.forgotten_jobs(), out.forgotten_jobs);
   out.stop = in.stop();
 }
 

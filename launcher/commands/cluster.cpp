@@ -7,6 +7,7 @@
 #include <troupe/launcher/commands/json_output.hpp>
 #include <troupe/launcher/driver_session.hpp>
 #include <troupe/launcher/ending_time.hpp>
+#include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/node.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
@@ -89,6 +90,7 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   if (!directory) return not_up(directory.error());
   const auto session = read_session(*directory);
   if (!session) return complain(session.error());
+  for (const auto& warning : session->warnings) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   print_up(*session, standing, json);
   return 0;
 }
@@ -110,6 +112,7 @@ int cluster_down(const cluster_flags& flags) {
     wait_for_end(session, std::chrono::seconds{5});
   }
   run_directory::sweep(std::filesystem::path{session.directory}.parent_path().string());
+  sweep_local_directories(cluster->effective);
   if (flags.json)
     print_json({{"name", session.name}, {"session", session.session_id}, {"killed", forced}});
   else

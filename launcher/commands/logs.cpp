@@ -60,7 +60,7 @@ std::vector<attempt_output> find_attempts(const job_progress& job, const std::ve
   std::vector<attempt_output> out;
   for (const auto& directory : directories) {
     std::error_code ec;
-    for (const auto& entry : fs::directory_iterator{directory, ec}) {
+    for (const auto& entry : fs::directory_iterator{attempts_of(directory.string(), job.job), ec}) {
       auto attempt = parse_attempt(entry.path());
       if (!attempt || !numbers.contains(attempt->stage)) continue;
       attempt->stage = numbers.at(attempt->stage);

@@ -90,7 +90,8 @@ constexpr setting_schema all_keys[] = {
     time(keys::driver_request_timeout, "10s", ns_per_ms, all,
          "How long a request to another process may stay unanswered before it fails."),
     count(keys::driver_retained_jobs, "100", 0, 100'000, driver,
-          "How many ended jobs the driver keeps for status queries."),
+          "How many ended jobs the driver keeps for status queries, and what their commands have printed for `troupe "
+          "logs`."),
     time_or_never(keys::dynamic_allocation_cached_executor_idle_timeout, "never", ns_per_ms, driver,
                   "How long an executor that has partitions of kept datasets may be idle before it is stopped; never: "
                   "it stays until somebody else needs its place, or the datasets are not kept any more."),

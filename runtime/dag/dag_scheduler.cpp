@@ -113,7 +113,7 @@ void dag_scheduler::on_results_released(job_id id, time_point now, effects::list
   forget(it->second.held, it->second.touched, now);
   it->second.held.clear();
   --holding_;
-  drop_surplus(now);
+  drop_surplus(now, out);
   schedule(now, out);
 }
 
@@ -324,6 +324,7 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
   for (const auto& stage : job.stages) {
     if (stage.was_submitted && stages_files(stage))
       staged.emplace_back(stage.id, std::get<command_program>(*stage.program).output_directory);
+    rest.ran_commands = rest.ran_commands || std::holds_alternative<command_program>(*stage.program);
     stages_.erase(stage.id);
     if (rest.held.empty() || stage.id != rest.held.front()) over.push_back(stage.id);
     rest.placements.push_back(stage.placements());
@@ -331,27 +332,36 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
   forget(over, rest.touched, now);
   out.push_back(effects::publish{events::job_ended{job.id, job.state, job.failure}});
   out.push_back(effects::complete_job{std::move(message), std::move(staged)});
-  retain(job.id, std::move(rest), now);
+  retain(job.id, std::move(rest), now, out);
   // The job itself goes when the event has been dealt with: callers still hold references to it.
   finished_.push_back(job.id);
 }
 
 /// Keeps what can still be asked of an ended job, and what is still to be fetched of it.
-void dag_scheduler::retain(job_id id, ended_job job, time_point now) {
+void dag_scheduler::retain(job_id id, ended_job job, time_point now, effects::list& out) {
   if (!job.held.empty()) ++holding_;
   ended_.emplace(id, std::move(job));
-  drop_surplus(now);
+  drop_surplus(now, out);
 }
 
-void dag_scheduler::drop_surplus(time_point now) {
+void dag_scheduler::drop_surplus(time_point now, effects::list& out) {
   const auto oldest = [this](bool held) {
     return std::find_if(ended_.begin(), ended_.end(), [&](const auto& e) { return e.second.held.empty() != held; });
   };
-  while (ended_.size() - holding_ > options_.retained_jobs) ended_.erase(oldest(false));
+  const auto drop = [&](std::map<job_id, ended_job>::iterator which) {
+    const auto& [id, job] = *which;
+    if (job.ran_commands) {
+      for (const auto executor : job.touched)
+        if (const auto e = pool_.find(executor); e != no_executor) orders_for(e).forgotten_jobs.push_back(id);
+      out.push_back(effects::forget_job{id});
+    }
+    ended_.erase(which);
+  };
+  while (ended_.size() - holding_ > options_.retained_jobs) drop(oldest(false));
   while (holding_ > options_.held_jobs) {
     const auto it = oldest(true);
     forget(it->second.held, it->second.touched, now);
-    ended_.erase(it);
+    drop(it);
     --holding_;
   }
 }

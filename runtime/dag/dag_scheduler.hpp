@@ -199,8 +199,8 @@ private:
   void fail(job_run& job, error why, time_point now, effects::list& out);
   void end(job_run& job, job_state state, error why, time_point now, effects::list& out);
   void forget(const std::vector<stage_id>& stages, const std::vector<executor_id>& on, time_point now);
-  void retain(job_id id, ended_job job, time_point now);
-  void drop_surplus(time_point now);
+  void retain(job_id id, ended_job job, time_point now, effects::list& out);
+  void drop_surplus(time_point now, effects::list& out);
   std::vector<shuffle_input> inputs_of(const job_run& job, const stage_run& stage) const;
 
   // views.cpp: what is said about all this

@@ -277,6 +277,7 @@ struct ended_job {
   std::vector<stage_placements> placements;
   std::vector<stage_id> held;       ///< stages whose results are still on executors, until they are released
   std::vector<executor_id> touched; ///< that know these stages
+  bool ran_commands = false;        ///< whose directories stay with the executors until the job is forgotten
 };
 
 } // namespace troupe

@@ -1,5 +1,6 @@
 #include <troupe/runtime/execution/attempts_directories.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -28,8 +29,25 @@ std::string target_of(const std::string& entry) {
   return none ? entry : target.string();
 }
 
-error failed(const std::string& what) {
-  return make_error(ec::io, "cannot make " + what + ": " + std::strerror(errno));
+error failed(const std::string& what, int why) {
+  return make_error(ec::io, "cannot make " + what + ": " + std::strerror(why) +
+                                "; commands run in the directories of troupe.local.dir: name one with room that this "
+                                "user may write to");
+}
+
+/// @returns errno
+int make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return 0;
+  const int why = errno;
+  struct stat found {};
+  return why == EEXIST && ::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) ? 0 : why;
+}
+
+/// @returns errno
+int make_link(const std::string& path, const std::string& entry) {
+  if (path == entry || ::symlink(path.c_str(), entry.c_str()) == 0) return 0;
+  const int why = errno;
+  return why == EEXIST && target_of(entry) == path ? 0 : why;
 }
 
 } // namespace
@@ -39,13 +57,16 @@ result<std::vector<std::string>> make_attempts_directories(const std::string& se
                                                            const std::string& name) {
   std::vector<std::string> made;
   error last;
-  for (const auto& parent : parents) {
+  // The session's own first, which has the name of the first link.
+  auto all = parents;
+  std::stable_partition(all.begin(), all.end(), [&](const auto& parent) { return parent == session_directory; });
+  for (const auto& parent : all) {
     const auto path = parent + "/" + attempts_prefix + name;
     const auto entry = entry_of(session_directory, name, made.size());
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-      last = failed(path);
-    else if (path != entry && ::symlink(path.c_str(), entry.c_str()) != 0 && errno != EEXIST)
-      last = failed(entry);
+    if (const int no_folder = make_folder(path))
+      last = failed(path, no_folder);
+    else if (const int no_link = make_link(path, entry))
+      last = failed(entry, no_link);
     else
       made.push_back(path);
   }
@@ -71,6 +92,14 @@ std::vector<std::string> all_attempts_directories(const std::string& session_dir
       all.push_back(target_of(entry->path().string()));
   }
   return all;
+}
+
+std::string attempts_of(const std::string& attempts_directory, job_id job) {
+  return attempts_directory + "/" + std::to_string(job.value);
+}
+
+void remove_attempts(const std::vector<std::string>& attempts_directories, job_id job) {
+  for (const auto& directory : attempts_directories) remove_tree(attempts_of(directory, job));
 }
 
 void remove_attempts_directories(const std::string& session_directory, const std::string& name) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/result.hpp>
 
 namespace troupe {
@@ -23,6 +24,13 @@ std::vector<std::string> attempts_directories_of(const std::string& session_dire
 
 /// Those of all executors of the session that are there on this machine.
 std::vector<std::string> all_attempts_directories(const std::string& session_directory);
+
+/// The directory of a job's attempts in one of them, which the first attempt makes; each has a directory
+/// `<stage>.<partition>.<attempt>` in it.
+std::string attempts_of(const std::string& attempts_directory, job_id job);
+
+/// Removes what the job's attempts have left in these directories.
+void remove_attempts(const std::vector<std::string>& attempts_directories, job_id job);
 
 /// Removes them with all that is in them, and the links.
 void remove_attempts_directories(const std::string& session_directory, const std::string& name);

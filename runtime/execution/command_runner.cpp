@@ -7,8 +7,10 @@
 #include <mutex>
 #include <optional>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/child_process.hpp>
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
@@ -29,19 +31,31 @@ namespace fs = std::filesystem;
 
 constexpr duration for_ever = std::chrono::hours{24 * 365};
 
+/// Unknown is as good as any.
+bool has_room(const std::string& directory) {
+  struct statvfs there {};
+  return ::statvfs(directory.c_str(), &there) != 0 ||
+         (there.f_bavail > 0 && (there.f_favail > 0 || there.f_files == 0));
+}
+
 /// The attempt's own empty directory.
-result<std::string> make_directory(const command_settings& settings, const std::string& name, std::size_t turn) {
-  const auto& parents = settings.attempts_directories;
+result<std::string> make_directory(const command_settings& settings, job_id job, const std::string& name,
+                                   std::size_t turn) {
+  auto parents = settings.attempts_directories;
+  std::rotate(parents.begin(), parents.begin() + static_cast<std::ptrdiff_t>(turn % parents.size()), parents.end());
+  if (parents.size() > 1) std::stable_partition(parents.begin(), parents.end(), has_room);
   error last;
-  for (std::size_t i = 0; i < parents.size(); ++i) {
-    auto path = parents[(turn + i) % parents.size()] + "/" + name;
+  for (const auto& parent : parents) {
+    const auto of_job = attempts_of(parent, job);
+    auto path = of_job + "/" + name;
     if (::mkdir(path.c_str(), 0700) == 0) return path;
-    if (errno == EEXIST) {
-      // Left by an executor of the same name that ended before: nothing of it may pass for this attempt's output.
-      remove_tree(path);
-      if (::mkdir(path.c_str(), 0700) == 0) return path;
-    }
-    last = make_error(ec::io, "cannot make the attempt's directory " + path + ": " + std::strerror(errno));
+    if (errno == ENOENT)
+      ::mkdir(of_job.c_str(), 0700); // the job's first one here
+    else if (errno == EEXIST)
+      remove_tree(path); // of an executor of this name that ended before: nothing of it may pass for an output
+    if (::mkdir(path.c_str(), 0700) == 0) return path;
+    last = make_error(ec::io, "cannot make the attempt's directory " + path + ": " + std::strerror(errno) +
+                                  " (troupe.local.dir)");
   }
   return last;
 }
@@ -81,25 +95,29 @@ struct wait_end {
 
 /// What bounds a command while it is waited for.
 struct wait_limits {
-  std::uint64_t memory = 0; ///< bytes that it may take while somebody looks; 0: nobody does
-  std::string files;        ///< the attempt's directory where its files take memory, else ""
+  std::uint64_t memory = 0;       ///< bytes that it may take while somebody looks; 0: nobody does
+  std::vector<std::string> files; ///< the attempt's directories where its files take memory, else none
   time_point deadline = time_point::max();
 };
 
 /// Waits until it has ended, is asked to, takes too much or too long. @returns false when it is to be asked to end
 bool wait_within(child_process& child, const stop_event& stop, const wait_limits& limits, wait_end& end) {
   memory_watch watch{child.pid(), limits.memory, limits.files};
+  auto pause = memory_watch_interval;
   for (;;) {
     const auto left =
         limits.deadline == time_point::max() ? for_ever : limits.deadline - std::chrono::steady_clock::now();
-    if (child.wait(stop.fd(), limits.memory == 0 ? left : std::min<duration>(left, memory_watch_interval))) return true;
+    if (child.wait(stop.fd(), limits.memory == 0 ? left : std::min(left, pause))) return true;
     if (stop.requested()) return false;
     if (std::chrono::steady_clock::now() >= limits.deadline) {
       end.overdue = true;
       return false;
     }
     if (limits.memory == 0) continue;
+    const auto begin = std::chrono::steady_clock::now();
     end.excess = watch.exceeded();
+    // Of many files: most of the time is left to the command.
+    pause = std::max<duration>(memory_watch_interval, 9 * (std::chrono::steady_clock::now() - begin));
     end.peak_memory = watch.peak();
     if (!end.excess) continue;
     child.signal_group(SIGKILL);
@@ -132,15 +150,15 @@ std::string describe(const std::string& program, const child_end& end) {
   return program + " was ended by " + signal_text(end.signal);
 }
 
-/// @param files the attempt's directory where its files take memory, else ""
+/// @param files the attempt's directories where its files take memory, else none
 std::string describe_excess(const std::string& program, std::uint64_t taken, std::uint64_t limit,
-                            const std::string& files) {
+                            const std::vector<std::string>& files) {
   const auto text = [](std::uint64_t bytes) { return memory_to_string(static_cast<std::int64_t>(bytes)); };
   constexpr std::uint64_t mib = 1 << 20; // nobody wants to read the last digits of what was seen
   return program + " was ended because it took more memory than its task may: " + text((taken + mib - 1) / mib * mib) +
          " of " + text(limit) + "; give the task more (task memory in its profile)" +
          (files.empty() ? ""
-                        : ". The files that it writes count, since " + files +
+                        : ". The files that it writes count, since " + files.front() +
                               " lies in memory: set troupe.local.dir to a directory on a disk");
 }
 
@@ -169,6 +187,7 @@ attempt_end failed_for_certain(const error& why) {
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
 void keep_only_what_it_wrote(const std::string& directory) {
   std::error_code ignored;
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) ::chmod(directory.c_str(), 0700);
   for (const auto& entry : fs::directory_iterator{directory, ignored})
     if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr")
       remove_tree(entry.path().string());
@@ -274,7 +293,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   }
   const auto name = std::to_string(task.stage.stage.value) + "." + std::to_string(task.partition) + "." +
                     std::to_string(task.attempt);
-  const auto directory = make_directory(settings, name, task.partition + task.attempt);
+  const auto directory = make_directory(settings, task.stage.job, name, task.partition + task.attempt);
   if (!directory) return failed(directory.error());
 
   staging_place place;
@@ -331,7 +350,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (!child) return failed(child.error());
   const auto deadline =
       task.stage.task_timeout == never ? time_point::max() : std::chrono::steady_clock::now() + task.stage.task_timeout;
-  const auto files = limit > 0 && lies_in_memory(*directory) ? *directory : "";
+  std::vector<std::string> files;
+  if (limit > 0 && lies_in_memory(*directory)) files = {*directory, *directory + ".inputs"};
   auto waited = wait_for_end(*child, stop, settings.kill_grace, {group.limits_memory() ? 0 : limit, files, deadline});
   // While the main process is a zombie its number and group are still its own.
   output_watch watch{*directory, arguments.outputs};

@@ -21,8 +21,8 @@ namespace troupe {
 
 /// What all commands of an executor share.
 struct command_settings {
-  /// Absolute; each attempt gets a directory `<stage>.<partition>.<attempt>` in one of them, another attempt of the
-  /// same task in the next one. One that does not work is passed over.
+  /// Absolute; each attempt gets a directory of its own in one of them (see attempts_of), another attempt of the same
+  /// task in the next one. One that does not work is passed over.
   std::vector<std::string> attempts_directories;
   environment_map environment; ///< of the executor
   bool gpus = false;           ///< the executor has some, so that a task without any sees none

@@ -37,6 +37,7 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   for (const auto& block : orders->consumed) out.push_back(effects::drop_output{block});
   for (const auto id : orders->unkept) out.push_back(effects::drop_kept{id});
   for (const auto& copy : orders->surplus) out.push_back(effects::drop_copy{copy});
+  for (const auto id : orders->forgotten_jobs) out.push_back(effects::drop_attempts{id});
   if (orders->stop) out.push_back(effects::stop_executor{});
 }
 

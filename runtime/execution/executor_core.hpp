@@ -87,6 +87,11 @@ struct drop_copy {
   kept_partition what;
   bool operator==(const drop_copy&) const = default;
 };
+/// Nobody can ask for the job any more: what its commands have left goes.
+struct drop_attempts {
+  job_id job;
+  bool operator==(const drop_attempts&) const = default;
+};
 /// Put staged files in place: it has the right to.
 struct publish_attempt {
   publication_right right;
@@ -99,9 +104,10 @@ struct send_refusal {
 struct stop_executor {
   bool operator==(const stop_executor&) const = default;
 };
-using any_execution = std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt,
-                                   recall_lease, forget_executor, release_barrier, take_over_blocks, drop_broadcast,
-                                   drop_output, drop_kept, drop_copy, publish_attempt, send_refusal, stop_executor>;
+using any_execution =
+    std::variant<open_lease, close_lease, install_stage, remove_stage, run_batch, kill_attempt, recall_lease,
+                 forget_executor, release_barrier, take_over_blocks, drop_broadcast, drop_output, drop_kept, drop_copy,
+                 drop_attempts, publish_attempt, send_refusal, stop_executor>;
 using execution_list = std::vector<any_execution>;
 } // namespace effects
 

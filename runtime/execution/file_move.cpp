@@ -91,22 +91,51 @@ void copy_attributes(int from, int to) {
 }
 
 /// A file that is made in a folder with the set-group-id bit has the folder's group; one that is moved there has not.
-void take_group_of_folder(const std::string& path) {
-  struct stat folder {};
-  struct stat file {};
-  const auto slash = path.rfind('/');
-  const auto parent = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  if (::stat(parent.c_str(), &folder) != 0 || (folder.st_mode & S_ISGID) == 0 || ::lstat(path.c_str(), &file) != 0 ||
-      file.st_gid == folder.st_gid)
+/// Who is not in that group cannot give it one.
+void take_group_of_folder(const std::string& file, const std::string& folder) {
+  struct stat above {};
+  struct stat status {};
+  if (::stat(folder.c_str(), &above) != 0 || (above.st_mode & S_ISGID) == 0 || ::lstat(file.c_str(), &status) != 0 ||
+      status.st_gid == above.st_gid)
     return;
-  if (::lchown(path.c_str(), static_cast<uid_t>(-1), folder.st_gid) == 0 && (file.st_mode & (S_ISUID | S_ISGID)) != 0)
-    static_cast<void>(::chmod(path.c_str(), file.st_mode & 07777)); // a change of group takes these bits away
+  if (::lchown(file.c_str(), static_cast<uid_t>(-1), above.st_gid) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
+    // A change of group takes these bits away.
+    static_cast<void>(::fchmodat(AT_FDCWD, file.c_str(), status.st_mode & 07777, AT_SYMLINK_NOFOLLOW));
+}
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Also where its owner may not read it: nothing keeps him from moving it. @returns a descriptor, or -1 with errno
+int open_to_copy(const std::string& path) {
+  constexpr int how = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int fd = ::open(path.c_str(), how);
+  struct stat status {};
+  if (fd >= 0 || errno != EACCES || ::lstat(path.c_str(), &status) != 0) return fd;
+  if (::fchmodat(AT_FDCWD, path.c_str(), (status.st_mode & 07777) | S_IRUSR, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  const int opened = ::open(path.c_str(), how);
+  const int why = errno;
+  static_cast<void>(::fchmodat(AT_FDCWD, path.c_str(), status.st_mode & 07777, AT_SYMLINK_NOFOLLOW));
+  errno = why;
+  return opened;
+}
+
+/// The copy's owner, group and mode. Where it has another owner or group, the bits that let others act as these go.
+bool take_owner_and_mode(const struct stat& from, int to) {
+  static_cast<void>(!::fchown(to, from.st_uid, from.st_gid)); // most users may do neither
+  struct stat copy {};
+  if (::fstat(to, &copy) != 0) return false;
+  auto mode = from.st_mode & 07777;
+  if (copy.st_uid != from.st_uid || copy.st_gid != from.st_gid) mode &= ~static_cast<mode_t>(S_ISUID | S_ISGID);
+  return ::fchmod(to, mode) == 0;
 }
 
 } // namespace
 
 int copy_file_as_it_is(const std::string& from, const std::string& to) {
-  const descriptor in{::open(from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  const descriptor in{open_to_copy(from)};
   if (!in) return errno;
   struct stat status {};
   if (::fstat(in.get(), &status) != 0) return errno;
@@ -116,8 +145,7 @@ int copy_file_as_it_is(const std::string& from, const std::string& to) {
   int why = copy_data(in.get(), out.get(), status.st_size);
   if (why == 0) copy_attributes(in.get(), out.get());
   const std::array<timespec, 2> times{status.st_atim, status.st_mtim};
-  if (why == 0 && (::fchmod(out.get(), status.st_mode & 07777) != 0 || ::futimens(out.get(), times.data()) != 0))
-    why = errno;
+  if (why == 0 && (!take_owner_and_mode(status, out.get()) || ::futimens(out.get(), times.data()) != 0)) why = errno;
   if (!out.close() && why == 0) why = errno;
   if (why != 0) ::unlink(to.c_str());
   return why;
@@ -129,16 +157,18 @@ int move_to_new(const std::string& from, const std::string& to) {
     if (const int why = copy_file_as_it_is(from, to)) return why;
     ::unlink(from.c_str()); // it may be large, and its file system small
   }
-  take_group_of_folder(to);
+  take_group_of_folder(to, folder_of(to));
   return 0;
 }
 
 int move_over(const std::string& from, const std::string& to, const std::string& beside) {
+  const auto folder = folder_of(to);
+  take_group_of_folder(from, folder); // before anybody can see it
   if (::rename(from.c_str(), to.c_str()) == 0) return 0;
   if (errno != EXDEV) return errno;
   ::unlink(beside.c_str());
   if (const int why = copy_file_as_it_is(from, beside)) return why;
-  take_group_of_folder(beside);
+  take_group_of_folder(beside, folder);
   if (::rename(beside.c_str(), to.c_str()) != 0) {
     const int why = errno;
     ::unlink(beside.c_str());

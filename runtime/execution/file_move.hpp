@@ -1,8 +1,9 @@
 #pragma once
 
-/// Moving a file without changing what it is: its holes, mode, times and extended attributes stay, the same by rename
-/// and by copy. Where the target's folder has the set-group-id bit the file takes the folder's group, as one that was
-/// made there would have. Any thread. Symbolic links are never followed at the file itself.
+/// Moving a file without changing what it is: its holes, mode, times and the user's extended attributes stay, and its
+/// owner and group as far as this process may give them, the same by rename and by copy. Where the target's folder has
+/// the set-group-id bit the file takes the folder's group, as one that was made there would have. Any thread. Symbolic
+/// links are never followed at the file itself.
 
 #include <string>
 

@@ -131,7 +131,8 @@ int watch(pid_t executor, int liveness_fd, const keeper_options& options) {
       }
       // Whatever the executor does with SIGTSTP.
       ::kill(executor, info.ssi_signo == SIGTSTP ? SIGSTOP : static_cast<int>(info.ssi_signo));
-      if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) end_within(options.end_grace);
+      if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP)
+        end_within(options.end_grace);
     }
     if (fds[2].revents != 0) {
       char byte;

@@ -10,7 +10,8 @@ namespace troupe {
 
 std::optional<std::uint64_t> memory_watch::exceeded() {
   const auto tree = tree_of(main_);
-  const auto in_files = files_.empty() ? 0 : bytes_taken_below(files_);
+  std::uint64_t in_files = 0;
+  for (const auto& directory : files_) in_files += bytes_taken_below(directory);
   auto rough = in_files;
   for (const auto pid : tree) rough += anonymous_memory_of(pid);
   if (rough > limit_) {

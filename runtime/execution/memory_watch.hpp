@@ -7,12 +7,14 @@
 #include <string>
 #include <sys/types.h>
 #include <utility>
+#include <vector>
 
 #include <troupe/runtime/time.hpp>
 
 namespace troupe {
 
-/// How often a command with a limit is looked at. What it takes and gives back in between goes unseen.
+/// How often a command with a limit is looked at, unless a look takes long. What it takes and gives back in between
+/// goes unseen.
 inline constexpr duration memory_watch_interval = std::chrono::milliseconds{20};
 
 /// Looks at the memory that a process and its descendants hold for themselves, and at files that take memory. What has
@@ -20,8 +22,8 @@ inline constexpr duration memory_watch_interval = std::chrono::milliseconds{20};
 class memory_watch {
 public:
   /// @param limit bytes, of all of them together
-  /// @param files a directory in a file system that takes memory; "": none
-  memory_watch(pid_t main, std::uint64_t limit, std::string files = {})
+  /// @param files directories in a file system that takes memory
+  memory_watch(pid_t main, std::uint64_t limit, std::vector<std::string> files = {})
     : main_(main), limit_(limit), files_(std::move(files)) {}
 
   /// @returns what they hold together, where that is above the limit
@@ -32,7 +34,7 @@ public:
 private:
   pid_t main_;
   std::uint64_t limit_;
-  std::string files_;
+  std::vector<std::string> files_;
   std::uint64_t peak_ = 0;
 };
 

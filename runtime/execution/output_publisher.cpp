@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <system_error>
 
+#include <troupe/runtime/execution/staging_root.hpp>
+
 namespace troupe {
 
 namespace {
@@ -43,11 +45,18 @@ void output_publisher::discard(publication_task what) {
                               what.output_directory)] { discard_staged(place); });
 }
 
-void output_publisher::forget(stage_id stage, std::string root, executor_id executor, bool is_over) {
+void output_publisher::later(std::function<void()> what) {
   const std::lock_guard lock{mutex_};
-  const auto remove = [root = std::move(root), executor, is_over] {
-    remove_own_staging(root, executor);
-    if (is_over) remove_empty_root(root);
+  add_chore(std::move(what));
+}
+
+void output_publisher::forget(stage_id stage, made_root made, executor_id executor, bool is_over) {
+  const std::lock_guard lock{mutex_};
+  const auto remove = [made = std::move(made), executor, is_over] {
+    remove_own_staging(made.root, executor);
+    if (!is_over) return;
+    remove_empty_root(made.root);
+    remove_empty_folders(made.folders);
   };
   start({{stage}, remove, {}});
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <troupe/runtime/execution/staged_outputs.hpp>
+#include <troupe/runtime/execution/staging_roots.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/scheduling/publication.hpp>
 #include <troupe/runtime/time.hpp>
@@ -69,9 +70,11 @@ public:
   void publish(publication_task what);
   /// Removes what waits of an attempt that was not accepted.
   void discard(publication_task what);
+  /// Runs something that takes its time with files. The publisher does not end before it has.
+  void later(std::function<void()> what);
   /// Drops what has not begun of the stage, waits for what is in hand, and removes what waits of the executor; where
-  /// the stage `is_over` the root, too, if nothing else waits there.
-  void forget(stage_id stage, std::string root, executor_id executor, bool is_over = true);
+  /// the stage `is_over` the root, too, if nothing else waits there, and folders made for it that are empty.
+  void forget(stage_id stage, made_root made, executor_id executor, bool is_over = true);
   /// Drops what has not begun of these stages, waits for what is in hand, and removes their roots; then calls
   /// `on_closed`. Each stage comes with its output directory. @pre the job is over
   void close(job_id job, std::vector<std::pair<stage_id, std::string>> stages);

@@ -19,9 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rounds of putting a root out of the way.
-constexpr int removals = 3;
-
 std::string cannot(const std::string& name, const std::string& to, const std::string& why) {
   return "cannot publish output '" + name + "' as " + to + ": " + why;
 }
@@ -128,7 +125,7 @@ published publish_all(const staging_place& place, const std::vector<std::string>
 } // namespace
 
 std::string staging_root(std::string_view session, stage_id stage, const std::string& output_directory) {
-  return output_directory + "/.troupe-" + std::string{session} + "-" + std::to_string(stage.value);
+  return output_directory + "/" + std::string{root_prefix} + std::string{session} + "-" + std::to_string(stage.value);
 }
 
 staging_place place_of(std::string_view session, stage_id stage, partition_index partition, attempt_number attempt,
@@ -161,6 +158,10 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
                             "' is no regular file but a link: copy what it leads to, as with cp -L");
     if (!S_ISREG(found.st_mode))
       return make_error(ec::invalid_argument, "the command's output '" + name + "' is no regular file");
+    for (const auto& folder : directories_of(from, name))
+      if (!is_directory(folder))
+        return make_error(ec::invalid_argument, "the command's output '" + name + "' lies behind a link, " + folder +
+                                                    ": make it in a folder of its own");
     bytes += static_cast<std::uint64_t>(found.st_size);
     // The target is not looked at from here: a host would remember that nothing is there, and not see it published.
   }
@@ -179,6 +180,11 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
       for (const auto& directory : directories_of(own, name))
         if (why == 0 && ::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) why = errno;
     if (why == 0) why = move_to_new(from + "/" + name, to);
+    if (why == EACCES) { // as from a folder that the command has made read-only
+      for (const auto& folder : directories_of(from, name)) ::chmod(folder.c_str(), 0700);
+      ::chmod(from.c_str(), 0700);
+      why = move_to_new(from + "/" + name, to);
+    }
     if (why == 0) continue;
     discard_staged(place);
     return fault("cannot bring output '" + name + "' to " + to, why);
@@ -199,33 +205,6 @@ void discard_staged(const staging_place& place) noexcept {
     if (::unlink(own.c_str()) == 0 || errno == ENOENT) return;
     if (::rmdir(own.c_str()) != 0 && errno == ENOTEMPTY) remove_tree(own);
   } catch (const std::exception&) { // no memory: it goes with the root
-  }
-}
-
-void remove_own_staging(const std::string& root, executor_id executor) noexcept {
-  try {
-    if (!is_directory(root)) return;
-    const auto mine = "-" + std::to_string(executor.value);
-    std::vector<std::string> own; // first, since what goes while it is read may hide others
-    std::error_code ignored;
-    for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
-      if (entry->path().filename().string().ends_with(mine)) own.push_back(entry->path().string());
-    for (const auto& path : own) remove_tree(path);
-  } catch (const std::exception&) { // no memory: it is left to who ends the job
-  }
-}
-
-void remove_empty_root(const std::string& root) noexcept { ::rmdir(root.c_str()); }
-
-void remove_staging(const std::string& root) noexcept {
-  try {
-    const auto over = root + "-over";
-    for (int i = 0; i < removals; ++i) {
-      if (::rename(root.c_str(), over.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
-      remove_tree(over); // of a process that was killed in the middle of this
-    }
-    remove_tree(over);
-  } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }
 }
 

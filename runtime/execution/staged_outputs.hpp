@@ -21,6 +21,9 @@
 
 namespace troupe {
 
+/// The name of a root begins so.
+inline constexpr std::string_view root_prefix = ".troupe-";
+
 /// Where the outputs of one attempt wait.
 struct staging_place {
   std::string root;
@@ -65,13 +68,5 @@ published publish_staged(const staging_place& place, const std::vector<std::stri
 
 /// Removes what waits in the place, if anything does.
 void discard_staged(const staging_place& place) noexcept;
-
-/// Removes what waits of one executor's attempts. The root stays: attempts of others may want to wait there.
-void remove_own_staging(const std::string& root, executor_id executor) noexcept;
-/// Removes a root where nothing waits. @pre the stage is over
-void remove_empty_root(const std::string& root) noexcept;
-
-/// Removes a root and all that waits there. From its first moment nothing more can be staged. @pre the stage is over
-void remove_staging(const std::string& root) noexcept;
 
 } // namespace troupe

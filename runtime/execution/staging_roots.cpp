@@ -1,11 +1,7 @@
 #include <troupe/runtime/execution/staging_roots.hpp>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <sys/stat.h>
-#include <system_error>
-#include <unistd.h>
+#include <troupe/runtime/execution/staging_journal.hpp>
+#include <troupe/runtime/execution/staging_root.hpp>
 
 namespace troupe {
 
@@ -35,17 +31,19 @@ result<std::string> staging_roots::root_of(stage_id stage) {
 /// Not under the mutex: the file system may be slow, and other stages on another one.
 result<std::string> staging_roots::make(stage_id stage, const std::string& output_directory) {
   auto path = staging_root(options_.session, stage, output_directory);
-  std::error_code failed;
-  std::filesystem::create_directories(output_directory, failed);
-  if (!failed && ::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
-  if (failed) return make_error(ec::io, "cannot make " + path + ", where outputs would wait: " + failed.message());
+  auto folders = folders_missing_for(path);
+  if (!options_.journal.empty())
+    if (auto noted = note_root(options_.journal, options_.executor, path, folders); !noted) return noted.error();
+  if (auto made = make_root(path); !made) return made.error();
   const std::lock_guard lock{mutex_};
   const auto known = stages_.find(stage);
   if (known == stages_.end()) {
-    ::rmdir(path.c_str());
+    remove_empty_root(path);
+    remove_empty_folders(std::move(folders));
     return no_stage();
   }
   known->second.made = true;
+  known->second.folders = std::move(folders);
   return path;
 }
 
@@ -56,14 +54,15 @@ result<staging_place> staging_roots::place_for(stage_id stage, partition_index p
   return place_of(options_.session, stage, partition, attempt, options_.executor, root->substr(0, parent));
 }
 
-std::optional<std::string> staging_roots::forget(stage_id stage) {
+std::optional<made_root> staging_roots::forget(stage_id stage) {
   const std::lock_guard lock{mutex_};
   const auto known = stages_.find(stage);
   if (known == stages_.end()) return {};
-  std::optional<std::string> root;
-  if (known->second.made) root = staging_root(options_.session, stage, known->second.output_directory);
+  std::optional<made_root> made;
+  if (known->second.made)
+    made = {staging_root(options_.session, stage, known->second.output_directory), std::move(known->second.folders)};
   stages_.erase(known);
-  return root;
+  return made;
 }
 
 } // namespace troupe

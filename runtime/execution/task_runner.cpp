@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/command_environment.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/installed_stage.hpp>
@@ -49,7 +50,8 @@ std::shared_ptr<const stage_version> make_version(const stage_install& install, 
 
 struct task_runner::impl {
   explicit impl(options given)
-    : opts(std::move(given)), gang(opts.on_arrival), staging({opts.session, opts.executor}), publisher(publishing()) {
+    : opts(std::move(given)), gang(opts.on_arrival), staging({opts.session, opts.executor, opts.staging_journal}),
+      publisher(publishing()) {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
     common.broadcasts = opts.broadcasts;
@@ -86,7 +88,7 @@ struct task_runner::impl {
   }
 
   void forget_outputs(stage_id stage, bool is_over) {
-    if (auto root = staging.forget(stage)) publisher.forget(stage, std::move(*root), opts.executor, is_over);
+    if (auto made = staging.forget(stage)) publisher.forget(stage, std::move(*made), opts.executor, is_over);
   }
 
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
@@ -236,6 +238,10 @@ void task_runner::publish(publication_right what) {
     task.output_directory = known->second->version()->command->output_directory;
   }
   d.publisher.publish(std::move(task));
+}
+
+void task_runner::drop_attempts(job_id job) {
+  impl_->publisher.later([job, directories = impl_->opts.attempts_directories] { remove_attempts(directories, job); });
 }
 
 void task_runner::end_publishing() {

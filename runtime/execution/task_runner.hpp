@@ -34,6 +34,7 @@ public:
     shuffle_source* shuffles = nullptr;            ///< outlives the runner
     broadcast_source* broadcasts = nullptr;        ///< outlives the runner; null: tasks can have none
     std::vector<std::string> attempts_directories; ///< parents of the commands' own directories; absolute, exist
+    std::string staging_journal;                   ///< see staging_roots; "": none
     std::string stderr_file; ///< of this process, for the tail in failures; "" where shared with a host
     std::map<std::string, std::vector<std::string>>
         ordinals;                                    ///< per resource the device order under the executor's mask
@@ -79,6 +80,8 @@ public:
   /// Takes every attempt of the lease that has not begun out of its queue; they are reported as given back. Those that
   /// run, run on. A lease that is not open is ignored. Call `flush` afterwards.
   void give_back(lease_id lease);
+  /// Removes what commands of the job have left in their directories. Returns before that is done.
+  void drop_attempts(job_id job);
   /// Puts the staged outputs of an attempt of this executor in place. A stage that is not installed is ignored.
   void publish(publication_right what);
   /// Removes what waits of this executor's attempts: nobody is there who would publish it. After `shutdown`.

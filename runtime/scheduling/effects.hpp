@@ -52,6 +52,11 @@ struct complete_job {
   std::vector<std::pair<stage_id, std::string>> staged = {}; ///< stages that may have staged files: output directories
   bool operator==(const complete_job&) const = default;
 };
+/// Drop what the commands of an ended job have left: nobody can ask for it any more.
+struct forget_job {
+  job_id job;
+  bool operator==(const forget_job&) const = default;
+};
 /// This executor cannot go on: give it up like one that fell silent.
 struct give_up_executor {
   executor_id executor;
@@ -77,7 +82,7 @@ struct publish {
 };
 
 using any = std::variant<send_orders, complete_job, give_up_executor, ask_feasibility, report_load, publish,
-                         publish_staged, discard_staged>;
+                         publish_staged, discard_staged, forget_job>;
 using list = std::vector<any>;
 
 } // namespace troupe::effects

@@ -199,13 +199,15 @@ struct executor_orders {
   std::vector<held_block> consumed;      ///< outputs that nobody will read any more
   std::vector<cache_id> unkept;          ///< kept datasets to drop
   std::vector<kept_partition> surplus;   ///< of kept datasets, to drop: somebody else has them
+  std::vector<job_id> forgotten_jobs;    ///< nobody can ask for them any more: drop what their commands have left
   bool stop = false;                     ///< finish nothing, say goodbye, end
 
   bool operator==(const executor_orders&) const = default;
   bool empty() const noexcept {
     return revoked.empty() && removed_stages.empty() && kills.empty() && recalled.empty() && gone.empty() &&
            grants.empty() && installs.empty() && batches.empty() && barriers.empty() && rights.empty() &&
-           takeovers.empty() && withdrawn.empty() && consumed.empty() && unkept.empty() && surplus.empty() && !stop;
+           takeovers.empty() && withdrawn.empty() && consumed.empty() && unkept.empty() && surplus.empty() &&
+           forgotten_jobs.empty() && !stop;
   }
 };
 

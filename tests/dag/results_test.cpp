@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 TEST(results, values_come_in_the_order_of_the_partitions) {
@@ -141,6 +142,24 @@ TEST(results, so_many_ended_jobs_are_retained_and_no_more) {
   EXPECT_EQ(h.scheduler.all_progress(h.now).size(), 3u);
   EXPECT_FALSE(h.scheduler.progress(jobs[1], h.now));
   EXPECT_TRUE(h.scheduler.progress(jobs[2], h.now));
+}
+
+/// Of jobs without commands nothing lies there, and a message about each would slow down short jobs.
+TEST(results, what_commands_have_left_goes_with_a_job_that_is_forgotten) {
+  dag_scheduler::options options;
+  options.retained_jobs = 1;
+  scheduler_harness h{options};
+  const auto e = h.add(executor_builder{});
+  const auto commands = h.submit(job_builder{}.stage("s", 1).command());
+  h.drain();
+  h.submit(job_builder{}.stage("s", 1));
+  EXPECT_THAT(h.forgotten, IsEmpty());
+  h.drain();
+  EXPECT_THAT(h.forgotten, ElementsAre(commands));
+  EXPECT_THAT(h.last_orders[e].forgotten_jobs, ElementsAre(commands));
+  h.submit(job_builder{}.stage("s", 1));
+  h.drain();
+  EXPECT_THAT(h.forgotten, ElementsAre(commands)) << "the second one had no commands";
 }
 
 TEST(results, what_waits_to_be_fetched_is_kept_whatever_is_retained) {

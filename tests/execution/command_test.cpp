@@ -105,8 +105,8 @@ TEST_F(command_test, reads_inputs_and_leaves_outputs_to_be_published) {
   EXPECT_FALSE(fs::exists(outputs + "/deep")) << "its attempt was not accepted yet";
   EXPECT_EQ(outcome->results[0], std::string_view("\0", 1));
   EXPECT_EQ(outcome->output_bytes, 10u);
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "seen\n");
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stderr"), "noted\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "seen\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stderr"), "noted\n");
   EXPECT_EQ(publish({"deep/upper"}).outcome, publication_outcome::published);
   EXPECT_EQ(content_of(outputs + "/deep/upper"), "SOME TEXT\n");
   const auto root = outputs + "/.troupe-s-1";
@@ -124,9 +124,20 @@ TEST_F(command_test, runs_again_in_another_of_its_directories) {
   auto& r = begin({"pwd"}, 3);
   for (const attempt_number attempt : {0u, 1u, 2u}) r.run(one({}, 0, attempt));
   ASSERT_TRUE(log.wait_for(3));
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), attempts + "/1.0.0\n");
-  EXPECT_EQ(content_of(other + "/1.0.1/stdout"), other + "/1.0.1\n");
-  EXPECT_EQ(content_of(attempts + "/1.0.2/stdout"), attempts + "/1.0.2\n") << "one that does not work is passed over";
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), attempts + "/5/1.0.0\n");
+  EXPECT_EQ(content_of(other + "/5/1.0.1/stdout"), other + "/5/1.0.1\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.2/stdout"), attempts + "/5/1.0.2\n")
+      << "one that does not work is passed over";
+}
+
+TEST_F(command_test, leaves_its_directory_until_its_job_is_forgotten) {
+  auto& r = begin({"sh", "-c", "mkdir -p made/read-only; chmod a-w made made/read-only; exit 1"});
+  r.run(one({}));
+  EXPECT_EQ(only_outcome()->status(0), task_status::failed);
+  r.drop_attempts({6});
+  EXPECT_TRUE(fs::exists(attempts + "/5/1.0.0/made/read-only"));
+  r.drop_attempts({5});
+  EXPECT_TRUE(eventually([&] { return fs::is_empty(attempts); }));
 }
 
 TEST_F(command_test, publishes_nothing_when_its_job_is_over) {
@@ -183,13 +194,13 @@ TEST_F(command_test, starts_in_its_own_directory_and_session_with_its_variables)
                   1, {{"OWN", "mine"}});
   r.run(one({}, 3, 2));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  std::istringstream lines{content_of(attempts + "/1.3.2/stdout")};
+  std::istringstream lines{content_of(attempts + "/5/1.3.2/stdout")};
   std::string directory, values, stat, shell;
   std::getline(lines, directory);
   std::getline(lines, values);
   std::getline(lines, stat);
   std::getline(lines, shell);
-  EXPECT_EQ(directory, attempts + "/1.3.2");
+  EXPECT_EQ(directory, attempts + "/5/1.3.2");
   EXPECT_EQ(values, "3.2 mine []");
   EXPECT_TRUE(stat.ends_with(" " + shell + " " + shell)) << "group and session are its own: " << stat << ", " << shell;
 }
@@ -208,7 +219,7 @@ TEST_F(command_test, runs_as_a_task_of_its_gang) {
   runner->install(s);
   runner->run(one({}, 1));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  EXPECT_EQ(content_of(attempts + "/1.1.0/stdout"), "1 of 2: alpha:1,beta:2\n");
+  EXPECT_EQ(content_of(attempts + "/0/1.1.0/stdout"), "1 of 2: alpha:1,beta:2\n");
 }
 
 TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
@@ -221,7 +232,7 @@ TEST_F(command_test, starts_without_blocked_or_ignored_signals) {
   EXPECT_EQ(only_outcome()->status(0), task_status::succeeded);
   ::signal(SIGPIPE, ignored);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
 TEST_F(command_test, is_ended_when_it_runs_for_too_long) {
@@ -258,11 +269,14 @@ TEST_F(command_test, is_ended_when_it_runs_for_too_long) {
 
 class command_memory : public command_test {
 protected:
-  /// Runs a command of a task that has 64 MiB.
   std::shared_ptr<const outcome_batch> run_with_64m(std::vector<std::string> words) {
+    return run_with(std::move(words), 64 << 20);
+  }
+  /// Runs a command of a task that has so many bytes.
+  std::shared_ptr<const outcome_batch> run_with(std::vector<std::string> words, std::int64_t memory) {
     auto& r = start(command_options());
     auto lease = grant(1);
-    lease.holding.resources["memory"] = {{"", share::whole(64 << 20)}};
+    lease.holding.resources["memory"] = {{"", share::whole(memory)}};
     r.open_lease(lease);
     install(1, std::move(words));
     r.run(one({}));
@@ -290,12 +304,12 @@ TEST_F(command_memory, is_taken_by_its_files_where_they_lie_in_memory) {
   const elsewhere memory{attempts};
   if (memory.path.empty()) GTEST_SKIP() << "/dev/shm is no other file system here";
   attempts = memory.path;
-  const auto outcome = run_with_64m({"sh", "-c", "head -c 100m /dev/zero >part; sleep 1000"});
+  const auto outcome = run_with({"sh", "-c", "head -c 24m /dev/zero >part; sleep 1000"}, 16 << 20);
   ASSERT_EQ(outcome->status(0), task_status::failed);
   const auto& failure = outcome->failures.at(0);
   EXPECT_EQ(failure.cause, failure_cause::memory_limit);
   EXPECT_THAT(failure.message, ::testing::HasSubstr(". The files that it writes count, since " + memory.path +
-                                                    "/1.0.0 lies in memory: set troupe.local.dir"));
+                                                    "/5/1.0.0 lies in memory: set troupe.local.dir"));
 }
 
 TEST_F(command_memory, is_that_of_all_its_processes) {
@@ -311,7 +325,7 @@ TEST_F(command_memory, is_that_of_all_its_processes) {
 TEST_F(command_memory, is_told_to_the_command_which_may_use_it) {
   const auto outcome = run_with_64m({"sh", "-c", "head -c 20m /dev/zero | tail -c 20m | wc -c; echo $TROUPE_MEMORY"});
   ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).message;
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "20971520\n67108864\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "20971520\n67108864\n");
 }
 
 TEST_F(command_memory, does_not_keep_it_from_being_killed) {
@@ -342,7 +356,7 @@ TEST_F(command_test, is_no_success_where_nobody_knows_how_it_ended) {
   const auto go = scratch.file("go");
   auto& r = begin({"sh", "-c", "until [ -e " + go + " ]; do :; done; exit 3"});
   r.run(one({}));
-  EXPECT_TRUE(eventually([&] { return fs::exists(attempts + "/1.0.0/stderr") && !children().empty(); }));
+  EXPECT_TRUE(eventually([&] { return fs::exists(attempts + "/5/1.0.0/stderr") && !children().empty(); }));
   std::ofstream{go} << "\n";
   EXPECT_THAT(only_failure().message, ::testing::HasSubstr("must neither ignore SIGCHLD"));
   ::signal(SIGCHLD, before);
@@ -354,14 +368,14 @@ TEST_F(command_test, has_nothing_open_but_its_own_files) {
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
   ::close(leaky);
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "4\n/dev/null\n") << "three and the one that ls reads";
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "4\n/dev/null\n") << "three and the one that ls reads";
 }
 
 TEST_F(command_test, words_pass_no_shell) {
   auto& r = begin({"printf", "%s|", "$HOME", "a b", "*", ";rm", "'"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "$HOME|a b|*|;rm|'|");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "$HOME|a b|*|;rm|'|");
 }
 
 TEST_F(command_test, a_relative_program_with_a_slash_lies_in_the_job_directory) {
@@ -369,7 +383,7 @@ TEST_F(command_test, a_relative_program_with_a_slash_lies_in_the_job_directory) 
   auto& r = begin({"./script"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "here\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "here\n");
 }
 
 TEST_F(command_test, a_program_that_is_not_there_is_named) {
@@ -458,7 +472,7 @@ TEST_F(command_test, a_killed_command_ends_with_all_that_it_has_started) {
                    "setsid sh -c 'echo $$ > apart; sleep 1001 & echo $! > below; wait' & "
                    "while [ ! -s below ]; do sleep 0.01; done; echo 1 > ready; wait"});
   r.run(one({}));
-  const auto directory = attempts + "/1.0.0/";
+  const auto directory = attempts + "/5/1.0.0/";
   wait_for_pid(directory + "ready");
   std::vector<pid_t> pids;
   for (const auto* name : {"main", "same", "apart", "below"}) pids.push_back(wait_for_pid(directory + name));
@@ -474,8 +488,8 @@ TEST_F(command_test, kill_9_of_a_command_leaves_nothing_of_it) {
                    "setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; "
                    "echo $! > apart; echo $$ > main; sleep 1001"});
   r.run(one({}));
-  const auto apart = wait_for_pid(attempts + "/1.0.0/apart");
-  ::kill(wait_for_pid(attempts + "/1.0.0/main"), SIGKILL);
+  const auto apart = wait_for_pid(attempts + "/5/1.0.0/apart");
+  ::kill(wait_for_pid(attempts + "/5/1.0.0/main"), SIGKILL);
   EXPECT_EQ(only_failure().signal, SIGKILL);
   EXPECT_FALSE(alive(apart));
   EXPECT_EQ(children(), "");
@@ -486,7 +500,7 @@ TEST_F(command_test, a_success_leaves_no_process_either) {
       begin({"sh", "-c", "sleep 1000 & echo $! > ../same; setsid sleep 1000 & echo $! > ../apart; (setsid true &)"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  for (const auto* name : {"same", "apart"}) EXPECT_FALSE(alive(wait_for_pid(attempts + "/" + name)));
+  for (const auto* name : {"same", "apart"}) EXPECT_FALSE(alive(wait_for_pid(attempts + "/5/" + name)));
 }
 
 TEST_F(command_test, what_has_dropped_its_mark_is_ended_with_the_last_command) {
@@ -505,12 +519,12 @@ TEST_F(command_test, what_has_dropped_its_mark_is_ended_with_the_last_command) {
   auto other = one({}, 1);
   other->lease = {2};
   r.run(other);
-  wait_for_pid(attempts + "/other");
+  wait_for_pid(attempts + "/5/other");
   r.run(one({}, 0));
   ASSERT_TRUE(log.wait_for(1));
-  const auto apart = wait_for_pid(attempts + "/apart");
+  const auto apart = wait_for_pid(attempts + "/5/apart");
   EXPECT_TRUE(alive(apart)) << "it might be the other one's";
-  std::ofstream{attempts + "/go"};
+  std::ofstream{attempts + "/5/go"};
   ASSERT_TRUE(log.wait_for(2));
   EXPECT_FALSE(alive(apart));
 }
@@ -521,17 +535,17 @@ TEST_F(command_test, what_is_left_is_found_without_being_its_parent) {
       {"sh", "-c", "setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; echo $! > ../apart"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
-  EXPECT_FALSE(alive(wait_for_pid(attempts + "/apart")));
+  EXPECT_FALSE(alive(wait_for_pid(attempts + "/5/apart")));
 }
 
 TEST_F(command_test, a_success_keeps_what_it_printed_and_a_failure_all) {
   auto& r = begin({"sh", "-c", "echo said; echo made > scratch; mkdir more; exit {partition}"});
   r.run(range(1, 1, 0, 2));
   ASSERT_TRUE(log.wait_for(2));
-  EXPECT_EQ(content_of(attempts + "/1.0.0/stdout"), "said\n");
-  EXPECT_FALSE(std::filesystem::exists(attempts + "/1.0.0/scratch"));
-  EXPECT_FALSE(std::filesystem::exists(attempts + "/1.0.0/more"));
-  EXPECT_EQ(content_of(attempts + "/1.1.0/scratch"), "made\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "said\n");
+  EXPECT_FALSE(std::filesystem::exists(attempts + "/5/1.0.0/scratch"));
+  EXPECT_FALSE(std::filesystem::exists(attempts + "/5/1.0.0/more"));
+  EXPECT_EQ(content_of(attempts + "/5/1.1.0/scratch"), "made\n");
 }
 
 TEST_F(command_test, processes_of_other_attempts_are_left_alone) {
@@ -539,8 +553,8 @@ TEST_F(command_test, processes_of_other_attempts_are_left_alone) {
   r.open_lease(grant(2));
   install(2, {"true"});
   r.run(one({}));
-  const auto apart = wait_for_pid(attempts + "/1.0.0/apart");
-  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  const auto apart = wait_for_pid(attempts + "/5/1.0.0/apart");
+  const auto main = wait_for_pid(attempts + "/5/1.0.0/main");
   auto quick = range(2, 2, 0, 1);
   r.run(quick);
   ASSERT_TRUE(log.wait_for(1));
@@ -554,7 +568,7 @@ TEST_F(command_test, a_command_that_ignores_TERM_is_killed_after_the_grace) {
   start(options);
   auto& r = begin({"sh", "-c", "trap '' TERM; echo $$ > main; while :; do sleep 1000; done"});
   r.run(one({}));
-  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  const auto main = wait_for_pid(attempts + "/5/1.0.0/main");
   r.kill({{1}, 0, 0});
   EXPECT_EQ(only_outcome()->status(0), task_status::killed);
   EXPECT_FALSE(alive(main));
@@ -566,29 +580,29 @@ TEST_F(command_test, a_command_gets_TERM_first_even_when_it_is_stopped) {
   start(options);
   auto& r = begin({"sh", "-c", "trap 'echo bye > bye; exit 0' TERM; echo $$ > main; while :; do sleep 0.05; done"});
   r.run(one({}));
-  ::kill(wait_for_pid(attempts + "/1.0.0/main"), SIGSTOP);
+  ::kill(wait_for_pid(attempts + "/5/1.0.0/main"), SIGSTOP);
   r.kill({{1}, 0, 0});
   EXPECT_EQ(only_outcome()->status(0), task_status::killed) << "also where it ends well then";
-  EXPECT_EQ(content_of(attempts + "/1.0.0/bye"), "bye\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/bye"), "bye\n");
 }
 
 TEST_F(command_test, a_removed_stage_takes_its_commands_along) {
   auto& r = begin({"sh", "-c", "echo $$ > main; exec sleep 1000"}, 3);
   r.run(range(1, 1, 0, 3));
-  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  const auto main = wait_for_pid(attempts + "/5/1.0.0/main");
   r.remove({1});
   EXPECT_TRUE(eventually([&] { return !alive(main) && r.current_load().running == 0; }));
   ASSERT_TRUE(log.wait_for(3));
   for (const auto& b : log.batches())
     for (std::uint32_t i = 0; i < b->count; ++i) EXPECT_EQ(b->status(i), task_status::killed);
   EXPECT_TRUE(r.shutdown(deadline));
-  EXPECT_FALSE(fs::exists(attempts + "/1.1.0"));
+  EXPECT_FALSE(fs::exists(attempts + "/5/1.1.0"));
 }
 
 TEST_F(command_test, shutdown_ends_running_commands) {
   auto& r = begin({"sh", "-c", "echo $$ > main; exec sleep 1000"});
   r.run(one({}));
-  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  const auto main = wait_for_pid(attempts + "/5/1.0.0/main");
   EXPECT_TRUE(r.shutdown(deadline));
   EXPECT_FALSE(alive(main));
   EXPECT_EQ(log.tasks(), 0u);
@@ -602,12 +616,12 @@ TEST_F(command_test, a_command_is_never_overdue_since_it_is_killed) {
                    "trap 'touch asked; while [ ! -e go ]; do sleep 0.02; done; exit' TERM; echo $$ > main; "
                    "while :; do sleep 0.02; done"});
   r.run(one({}));
-  wait_for_pid(attempts + "/1.0.0/main");
+  wait_for_pid(attempts + "/5/1.0.0/main");
   r.kill({{1}, 0, 0});
-  ASSERT_TRUE(eventually([&] { return fs::exists(attempts + "/1.0.0/asked"); }));
+  ASSERT_TRUE(eventually([&] { return fs::exists(attempts + "/5/1.0.0/asked"); }));
   EXPECT_TRUE(r.overdue({}).empty());
   EXPECT_TRUE(r.overdue(time_point{std::chrono::hours{1}}).empty());
-  std::ofstream{attempts + "/1.0.0/go"};
+  std::ofstream{attempts + "/5/1.0.0/go"};
   EXPECT_EQ(only_outcome()->status(0), task_status::killed);
 }
 
@@ -618,9 +632,9 @@ TEST_F(command_test, shutdown_waits_for_commands_as_long_as_they_may_take_to_end
   auto& r =
       begin({"sh", "-c", "trap 'sleep 0.5; echo bye > bye; exit' TERM; echo $$ > main; while :; do sleep 0.02; done"});
   r.run(one({}));
-  wait_for_pid(attempts + "/1.0.0/main");
+  wait_for_pid(attempts + "/5/1.0.0/main");
   EXPECT_TRUE(r.shutdown(std::chrono::milliseconds{1}));
-  EXPECT_EQ(content_of(attempts + "/1.0.0/bye"), "bye\n");
+  EXPECT_EQ(content_of(attempts + "/5/1.0.0/bye"), "bye\n");
 }
 
 TEST_F(command_test, a_thousand_commands_leave_nothing) {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <string>
 
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 namespace troupe::testing_execution {
 
@@ -15,8 +17,10 @@ public:
   explicit elsewhere(const std::string& here) {
     struct stat a {
     }, b{};
+    struct statfs kind {};
     std::string name = "/dev/shm/troupe-test-XXXXXX";
-    if (::stat(here.c_str(), &a) == 0 && ::stat("/dev/shm", &b) == 0 && a.st_dev != b.st_dev && ::mkdtemp(name.data()))
+    if (::stat(here.c_str(), &a) == 0 && ::stat("/dev/shm", &b) == 0 && a.st_dev != b.st_dev &&
+        ::statfs("/dev/shm", &kind) == 0 && kind.f_type == TMPFS_MAGIC && ::mkdtemp(name.data()))
       path = name;
   }
   ~elsewhere() {

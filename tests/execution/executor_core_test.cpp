@@ -197,6 +197,13 @@ TEST_F(executor_core_test, passes_on_kept_partitions_to_drop) {
   EXPECT_EQ(apply(std::move(o)), (effects::execution_list{effects::drop_copy{{cache_id{7}, 1}}}));
 }
 
+TEST_F(executor_core_test, passes_on_jobs_that_are_forgotten) {
+  auto o = next();
+  o.forgotten_jobs = {job_id{7}};
+  EXPECT_FALSE(o.empty());
+  EXPECT_EQ(apply(std::move(o)), (effects::execution_list{effects::drop_attempts{{7}}}));
+}
+
 TEST_F(executor_core_test, passes_on_that_an_open_lease_is_recalled) {
   const auto recall = [&](std::uint64_t lease) {
     auto o = next();

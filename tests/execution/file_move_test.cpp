@@ -9,6 +9,7 @@
 
 #include <troupe/runtime/execution/file_move.hpp>
 
+#include "as_anybody.hpp"
 #include "elsewhere.hpp"
 #include "process_fixture.hpp"
 
@@ -106,9 +107,42 @@ TEST_F(file_move, gives_the_file_the_group_of_a_folder_that_hands_its_group_on) 
     std::ofstream{from} << "newer";
     ASSERT_EQ(move_over(from, folder + "/file", folder + "/.beside"), 0);
     EXPECT_EQ(content_of(folder + "/file"), "newer");
-    if (from_memory) EXPECT_EQ(status_of(folder + "/file").st_gid, group);
+    EXPECT_EQ(status_of(folder + "/file").st_gid, group);
     EXPECT_FALSE(fs::exists(folder + "/.beside"));
   }
+}
+
+TEST_F(file_move, copies_what_its_owner_may_not_read) {
+  fs::permissions(scratch.path(), fs::perms::all);
+  const as_anybody here;
+  const auto from = source(false);
+  std::ofstream{from} << "text";
+  ASSERT_EQ(::chmod(from.c_str(), 0200), 0);
+  EXPECT_EQ(copy_file_as_it_is(from, to), 0);
+  EXPECT_EQ(status_of(to).st_mode & 07777, 0200u);
+  EXPECT_EQ(status_of(from).st_mode & 07777, 0200u);
+  EXPECT_EQ(status_of(to).st_size, 4);
+}
+
+/// A file that runs as its owner must not run as somebody else.
+TEST_F(file_move, gives_no_copy_rights_of_its_own_owner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a file of somebody else";
+  fs::permissions(scratch.path(), fs::perms::all);
+  const auto from = source(false);
+  std::ofstream{from} << "text";
+  ASSERT_EQ(::chmod(from.c_str(), 06755), 0);
+  {
+    const as_anybody here;
+    ASSERT_EQ(copy_file_as_it_is(from, to), 0);
+  }
+  EXPECT_EQ(status_of(to).st_mode & 07777, 0755u);
+  ASSERT_EQ(::chown(from.c_str(), 54321, 12345), 0);
+  ASSERT_EQ(::chmod(from.c_str(), 06755), 0);
+  fs::remove(to);
+  ASSERT_EQ(copy_file_as_it_is(from, to), 0);
+  EXPECT_EQ(status_of(to).st_uid, 54321u);
+  EXPECT_EQ(status_of(to).st_gid, 12345u);
+  EXPECT_EQ(status_of(to).st_mode & 07777, 06755u);
 }
 
 TEST_F(file_move, leaves_nothing_where_it_fails) {

@@ -112,19 +112,22 @@ TEST_F(keeper_test, kills_a_stopped_executor_when_its_starter_is_gone) {
 }
 
 TEST_F(keeper_test, kills_a_stopped_executor_that_was_told_to_end_and_its_daemons) {
-  start(
-      [this] {
-        leave_daemon();
-        return sleep_for_ever();
-      },
-      deadline, std::chrono::milliseconds{10});
-  const auto daemon = wait_for_pid(scratch.file("daemon"));
-  ::kill(executor(), SIGSTOP);
-  ASSERT_TRUE(eventually([&] { return state_of(executor()) == 'T'; }));
-  ::kill(keeper, SIGTERM);
-  EXPECT_EQ(WTERMSIG(status()), SIGKILL);
-  EXPECT_FALSE(alive(executor()));
-  EXPECT_FALSE(alive(daemon));
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    for (const auto* name : {"daemon", "executor"}) std::filesystem::remove(scratch.file(name));
+    start(
+        [this] {
+          leave_daemon();
+          return sleep_for_ever();
+        },
+        deadline, std::chrono::milliseconds{10});
+    const auto daemon = wait_for_pid(scratch.file("daemon"));
+    ::kill(executor(), SIGSTOP);
+    ASSERT_TRUE(eventually([&] { return state_of(executor()) == 'T'; }));
+    ::kill(keeper, signal);
+    EXPECT_EQ(WTERMSIG(status()), SIGKILL) << signal;
+    EXPECT_FALSE(alive(executor()));
+    EXPECT_FALSE(alive(daemon));
+  }
 }
 
 TEST_F(keeper_test, the_executor_may_live_on_for_the_grace) {

@@ -262,7 +262,7 @@ TEST_F(output_publisher_test, an_end_waits_for_what_is_in_hand) {
   p.publish(task(1, 99));
   ASSERT_TRUE(noted("begins 99.0-7"));
   p.end();
-  p.forget({2}, root(2), {7});
+  p.forget({2}, {root(2), {}}, {7});
   EXPECT_TRUE(eventually([&] { return !fs::exists(root(2)); })) << "by the other thread, after all that came before";
   EXPECT_THAT(notes(), IsEmpty());
   door.open();
@@ -276,7 +276,7 @@ TEST_F(output_publisher_test, what_an_executor_forgets_is_removed_and_not_publis
   p.publish(task(1, 99));
   ASSERT_TRUE(noted("begins 99.0-7"));
   p.publish(task(1, 0));
-  p.forget({1}, root(1), {7});
+  p.forget({1}, {root(1), {}}, {7});
   p.publish(task(2, 2));
   door.open();
   ASSERT_TRUE(noted("told 2"));
@@ -290,8 +290,8 @@ TEST_F(output_publisher_test, removes_what_is_to_be_removed_before_it_goes) {
   auto& p = start(base_options());
   p.publish(task(1, 99));
   ASSERT_TRUE(noted("begins 99.0-7"));
-  p.forget({2}, root(2), {7});
-  p.forget({1}, root(1), {7});
+  p.forget({2}, {root(2), {}}, {7});
+  p.forget({1}, {root(1), {}}, {7});
   std::thread opens{[this] { door.open(); }};
   publisher.reset();
   opens.join();

@@ -94,7 +94,7 @@ TEST_F(output_writers, have_the_time_of_their_task) {
 
 TEST_F(output_writers, end_when_their_task_is_cancelled) {
   run(R"(echo $$ >main; sleep 1000 >"$1" &)", std::chrono::hours{1});
-  const auto main = wait_for_pid(attempts + "/1.0.0/main");
+  const auto main = wait_for_pid(attempts + "/5/1.0.0/main");
   ASSERT_TRUE(eventually([&] { return state_of(main) == 'Z'; }));
   runner->kill({{1}, 0, 0});
   EXPECT_EQ(only_outcome()->status(0), task_status::killed);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <troupe/runtime/execution/staged_outputs.hpp>
+#include <troupe/runtime/execution/staging_root.hpp>
 
 #include "as_anybody.hpp"
 #include "elsewhere.hpp"
@@ -104,6 +105,29 @@ TEST_F(staging, only_regular_files_count) {
   fs::create_directory(from + "/directory");
   EXPECT_FALSE(stage_outputs(from, place(), {"link"}));
   EXPECT_FALSE(stage_outputs(from, place(), {"directory"}));
+}
+
+TEST_F(staging, takes_outputs_out_of_folders_that_are_read_only) {
+  fs::permissions(scratch.path(), fs::perms::all);
+  fs::permissions(place().root, fs::perms::all);
+  const as_anybody here;
+  const auto own = scratch.file("of-anybody");
+  fs::create_directories(own + "/sub");
+  std::ofstream{own + "/sub/c"} << "gamma";
+  for (const auto& folder : {own + "/sub", own}) fs::permissions(folder, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_TRUE(stage_outputs(own, place(), {"sub/c"}));
+  EXPECT_EQ(content_of(place().path()), "gamma");
+}
+
+TEST_F(staging, takes_nothing_from_behind_a_link) {
+  fs::create_directory(scratch.file("data"));
+  std::ofstream{scratch.file("data/c")} << "the user's";
+  fs::create_directory_symlink(scratch.file("data"), from + "/sub");
+  const auto failed = stage_outputs(from, place(), {"sub/c"});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ec::invalid_argument);
+  EXPECT_THAT(failed.error().message, HasSubstr("lies behind a link"));
+  EXPECT_EQ(content_of(scratch.file("data/c")), "the user's");
 }
 
 TEST_F(staging, nothing_leaves_the_output_directory) {
@@ -275,32 +299,6 @@ TEST_F(staging, what_is_discarded_is_gone_and_may_be_gone_already) {
   discard_staged(place());
   EXPECT_EQ(publish_staged(place(), {"a"}).outcome, publication_outcome::not_seen);
   EXPECT_EQ(publish_staged(place(1), {"b"}), published{}) << "another attempt's";
-}
-
-TEST_F(staging, an_executor_removes_its_own_and_leaves_the_root_to_others) {
-  ASSERT_TRUE(stage_outputs(from, place(0, {7}), {"a"}));
-  ASSERT_TRUE(stage_outputs(from, place(1, {17}), {"b"}));
-  fs::create_directory(place(2, {7}).path());
-  remove_own_staging(place().root, {7});
-  EXPECT_FALSE(fs::exists(place(0, {7}).path()));
-  EXPECT_FALSE(fs::exists(place(2, {7}).path()));
-  EXPECT_TRUE(fs::exists(place(1, {17}).path()));
-  remove_empty_root(place().root);
-  remove_own_staging(place().root, {17});
-  EXPECT_TRUE(fs::is_empty(place().root)) << "others may want to wait there";
-  remove_empty_root(place().root);
-  EXPECT_FALSE(fs::exists(place().root));
-  remove_own_staging(place().root, {7});
-}
-
-TEST_F(staging, a_root_goes_with_all_that_waits_there) {
-  ASSERT_TRUE(stage_outputs(from, place(), {"a"}));
-  fs::create_directories(place().root + "-over/3.0-7"); // of a process that was killed while it removed one
-  remove_staging(place().root);
-  EXPECT_TRUE(fs::is_empty(to));
-  fs::create_directories(place().root + "-over/3.0-7");
-  remove_staging(place().root);
-  EXPECT_TRUE(fs::is_empty(to)) << "also where only that is left";
 }
 
 } // namespace

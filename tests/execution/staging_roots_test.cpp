@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <troupe/runtime/execution/staging_root.hpp>
 #include <troupe/runtime/execution/staging_roots.hpp>
 
 #include "runner_fixture.hpp"
@@ -50,8 +51,22 @@ TEST_F(staging_roots_test, a_stage_that_is_not_known_gets_none) {
   EXPECT_FALSE(fs::exists(to));
   roots.install({4}, to);
   ASSERT_TRUE(roots.root_of({4}));
-  EXPECT_EQ(roots.forget({4}), to + "/.troupe-s-4");
+  EXPECT_EQ(roots.forget({4}), (made_root{to + "/.troupe-s-4", {to, scratch.file("made/on"), scratch.file("made")}}));
   EXPECT_FALSE(roots.place_for({4}, 0, 0));
+}
+
+TEST_F(staging_roots_test, are_noted_before_they_are_made) {
+  const auto journal = scratch.file("journal");
+  staging_roots noting{{"s", executor_id{7}, journal}};
+  noting.install({3}, to);
+  EXPECT_FALSE(fs::exists(journal));
+  ASSERT_TRUE(noting.root_of({3}));
+  EXPECT_EQ(content_of(journal), "7 " + to + "/.troupe-s-3" + '\0' + "folder " + to + '\0' + "folder " +
+                                     scratch.file("made/on") + '\0' + "folder " + scratch.file("made") + '\0');
+  staging_roots cannot{{"s", executor_id{7}, scratch.file("no/folder")}};
+  cannot.install({4}, to);
+  EXPECT_FALSE(cannot.root_of({4}));
+  EXPECT_FALSE(fs::exists(to + "/.troupe-s-4")) << "what is not noted is not made";
 }
 
 TEST_F(staging_roots_test, a_place_that_cannot_be_made_is_named) {

@@ -1,4 +1,7 @@
 #include <troupe/launcher/run_directory.hpp>
+#include <troupe/runtime/execution/attempts_directories.hpp>
+#include <troupe/runtime/execution/staging_journal.hpp>
+#include <troupe/runtime/execution/staging_root.hpp>
 
 #include <atomic>
 #include <filesystem>
@@ -112,6 +115,61 @@ TEST_F(run_directories, of_others_names_no_groups_to_us) {
   list("closed");
   EXPECT_FALSE(fs::exists(group));
   EXPECT_TRUE(fs::exists(other)) << "not of a name that we give";
+}
+
+/// Outputs that an executor has left in `root`, as the journal of the directory says.
+void leave_outputs(const std::string& directory, const char* journal, const std::string& root) {
+  ASSERT_TRUE(note_root(directory + "/" + journal, {7}, root, folders_missing_for(root)));
+  ASSERT_TRUE(make_root(root));
+  std::ofstream{root + "/0.0-7"} << "text";
+}
+
+TEST_F(run_directories, go_with_what_waits_of_their_executors) {
+  const auto root = scratch + "/out/.troupe-s-1";
+  {
+    const auto held = run_directory::create(base, "session");
+    leave_outputs(held->path(), staging_journal_name, root);
+  }
+  EXPECT_FALSE(fs::exists(scratch + "/out"));
+  {
+    const auto held = run_directory::create(base, "by-hand");
+    leave_outputs(held->path(), own_staging_journal_name, root);
+  }
+  EXPECT_TRUE(fs::exists(root + "/0.0-7")) << "its driver may publish it";
+  fs::remove_all(scratch + "/out");
+  for (const auto* journal : {staging_journal_name, own_staging_journal_name}) {
+    fs::create_directory(base + "/killed");
+    fs::permissions(base + "/killed", fs::perms::owner_all);
+    std::ofstream{base + "/killed/lock"};
+    leave_outputs(base + "/killed", journal, root);
+    run_directory::sweep(base);
+    EXPECT_FALSE(fs::exists(scratch + "/out")) << journal;
+  }
+}
+
+TEST_F(run_directories, go_with_their_local_directories_wherever_these_lie) {
+  const auto disk = scratch + "/disk/troupe-0";
+  const auto held = run_directory::create(disk, "held");
+  for (const auto& directory : {base + "/killed", disk + "/killed", disk + "/other"}) {
+    fs::create_directories(directory);
+    std::ofstream{directory + "/lock"};
+  }
+  ASSERT_TRUE(make_attempts_directories(base + "/killed", {disk + "/killed"}, "executor-1"));
+  run_directory::sweep(base);
+  EXPECT_FALSE(fs::exists(base + "/killed"));
+  EXPECT_FALSE(fs::exists(disk + "/killed"));
+  EXPECT_TRUE(fs::exists(disk + "/held"));
+}
+
+TEST_F(run_directories, believe_no_journal_that_others_may_write) {
+  const auto root = scratch + "/out/.troupe-s-1";
+  fs::create_directories(base + "/open");
+  std::ofstream{base + "/open/lock"};
+  leave_outputs(base + "/open", staging_journal_name, root);
+  fs::permissions(base + "/open", fs::perms::all);
+  run_directory::sweep(base);
+  EXPECT_FALSE(fs::exists(base + "/open"));
+  EXPECT_TRUE(fs::exists(root + "/0.0-7"));
 }
 
 TEST_F(run_directories, that_were_never_finished_are_swept_a_minute_later) {

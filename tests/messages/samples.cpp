@@ -30,7 +30,7 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 18);
+static_assert(field_count<executor_orders>() == 19);
 static_assert(field_count<executor_report>() == 10);
 static_assert(field_count<publication>() == 5);
 static_assert(field_count<publication_right>() == 4);
@@ -413,6 +413,7 @@ std::vector<executor_orders> of() {
   full.takeovers = {full_takeover(), {}};
   full.withdrawn = {{0x8000000000000001u, 3}, {}};
   full.unkept = {cache_id{6}, cache_id{0xffffffffffffffffu}};
+  full.forgotten_jobs = {job_id{7}, job_id{0xffffffffffffffffu}};
   full.surplus = {{cache_id{7}, 0xfffffffeu}, {cache_id{8}, 0}};
   full.rights = {{stage_id{21}, 5, 1, {"one", "a/b"}}, {}};
   full.stop = true;

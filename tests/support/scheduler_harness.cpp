@@ -31,6 +31,8 @@ void scheduler_harness::carry_out(effects::list& out) {
       to_publish.push_back(staged->what);
     } else if (const auto* late = std::get_if<effects::discard_staged>(&effect)) {
       discarded.push_back(late->what);
+    } else if (const auto* old = std::get_if<effects::forget_job>(&effect)) {
+      forgotten.push_back(old->job);
     }
   }
   out.clear();

@@ -1,0 +1,149 @@
+#include <gmock/gmock-more-matchers.h>
+
+#include <fstream>
+#include <thread>
+
+#include <troupe/runtime/execution/staged_outputs.hpp>
+#include <troupe/runtime/execution/staging_journal.hpp>
+#include <troupe/runtime/execution/staging_root.hpp>
+
+#include "process_fixture.hpp"
+
+namespace troupe::testing_execution {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+class staging_root_test : public ::testing::Test {
+protected:
+  std::string root(stage_id stage = {1}, const std::string& below = "out/stage") const {
+    return staging_root("s", stage, scratch.file(below));
+  }
+  /// Something that waits for an attempt.
+  static std::string wait_in(const std::string& root, attempt_number attempt, executor_id executor) {
+    const staging_place place{root, "0." + std::to_string(attempt) + "-" + std::to_string(executor.value), ""};
+    std::ofstream{place.path()} << "text";
+    return place.path();
+  }
+  static void make(const std::string& root) {
+    const auto made = make_root(root);
+    ASSERT_TRUE(made) << made.error().message;
+  }
+
+  scratch_directory scratch;
+  std::string journal = scratch.file("journal");
+};
+
+TEST_F(staging_root_test, is_made_with_what_leads_to_it) {
+  EXPECT_THAT(folders_missing_for(root()), ElementsAre(scratch.file("out/stage"), scratch.file("out")));
+  make(root());
+  make(root()); // by another executor
+  EXPECT_TRUE(fs::is_directory(root()));
+  EXPECT_THAT(folders_missing_for(root()), IsEmpty());
+}
+
+TEST_F(staging_root_test, goes_with_all_that_waits_there) {
+  make(root());
+  wait_in(root(), 0, {7});
+  fs::create_directories(root() + "-over/0.0-7"); // of a process that was killed while it removed one
+  remove_staging(root());
+  EXPECT_TRUE(fs::is_empty(scratch.file("out/stage")));
+  for (const bool by_who_finds_the_journal : {false, true}) {
+    make(root());
+    wait_in(root(), 0, {7});
+    fs::rename(root(), root() + "-over");
+    by_who_finds_the_journal ? remove_empty_root(root()) : remove_staging(root());
+    EXPECT_TRUE(fs::is_empty(scratch.file("out/stage"))) << "also where only that is left";
+  }
+}
+
+TEST_F(staging_root_test, leaves_no_folder_that_was_made_for_it_and_is_empty) {
+  fs::create_directories(scratch.file("out/stage/sub"));
+  std::ofstream{scratch.file("out/made")} << "text";
+  remove_empty_folders(
+      {scratch.file("out"), scratch.file("out/stage"), scratch.file("out/stage/sub"), scratch.file("no")});
+  EXPECT_TRUE(fs::exists(scratch.file("out/made")));
+  EXPECT_FALSE(fs::exists(scratch.file("out/stage")));
+}
+
+/// Executors make it and end, and the driver removes it, all at once.
+TEST_F(staging_root_test, is_made_though_others_remove_it) {
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::thread> all;
+    for (int i = 0; i < 3; ++i)
+      all.emplace_back([&] {
+        static_cast<void>(make_root(root()));
+        remove_empty_root(root());
+        remove_empty_folders({scratch.file("out/stage"), scratch.file("out")});
+      });
+    all.emplace_back([&] { remove_staging(root()); });
+    for (auto& thread : all) thread.join();
+    remove_empty_root(root());
+    remove_empty_folders({scratch.file("out/stage"), scratch.file("out")});
+    ASSERT_FALSE(fs::exists(scratch.file("out"))) << "round " << round;
+  }
+}
+
+TEST_F(staging_root_test, is_left_to_others_by_an_executor_that_removes_its_own) {
+  make(root());
+  const auto own = wait_in(root(), 0, {7});
+  const auto other = wait_in(root(), 1, {17});
+  fs::create_directory(root() + "/0.2-7");
+  remove_own_staging(root(), {7});
+  EXPECT_FALSE(fs::exists(own) || fs::exists(root() + "/0.2-7"));
+  EXPECT_TRUE(fs::exists(other));
+  remove_empty_root(root());
+  EXPECT_TRUE(fs::exists(other));
+  remove_own_staging(root(), {17});
+  EXPECT_TRUE(fs::exists(root())) << "others may want to wait there";
+  remove_empty_root(root());
+  EXPECT_FALSE(fs::exists(root()));
+  remove_own_staging(root(), {7});
+}
+
+TEST_F(staging_root_test, that_cannot_be_made_is_named) {
+  std::ofstream{scratch.file("file")} << "in the way";
+  const auto failed = make_root(root({1}, "file"));
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr(root({1}, "file")));
+}
+
+/// All of a session have ended, or were killed: what was noted is known to who finds the note.
+TEST_F(staging_root_test, is_found_by_what_was_noted_of_it) {
+  const auto second = root({2}, "out/other");
+  for (const auto& [executor, path] : {std::pair{7u, root()}, {8u, root()}, {7u, second}}) {
+    const auto noted_root = note_root(journal, {executor}, path, folders_missing_for(path));
+    ASSERT_TRUE(noted_root) << noted_root.error().message;
+  }
+  for (const auto& path : {root(), second}) make(path);
+  wait_in(root(), 0, {7});
+  wait_in(root(), 1, {8});
+  const auto foreign = wait_in(second, 0, {9}); // of an executor of another session directory
+  remove_noted(journal, noted::empty_folders);
+  EXPECT_TRUE(fs::exists(root() + "/0.1-8"));
+  remove_noted(journal, noted::all);
+  EXPECT_FALSE(fs::exists(scratch.file("out/stage")));
+  EXPECT_TRUE(fs::exists(foreign));
+  fs::remove_all(second);
+  remove_noted(journal, noted::empty_folders);
+  EXPECT_FALSE(fs::exists(scratch.file("out")));
+  remove_noted(scratch.file("nothing"), noted::all);
+}
+
+TEST_F(staging_root_test, is_the_only_thing_that_a_note_can_remove) {
+  const auto victim = scratch.file("precious");
+  fs::create_directory(victim);
+  std::ofstream{victim + "/0.0-7"} << "text";
+  std::ofstream{journal} << "7 " << victim << '\0' << "7 relative/.troupe-s-1" << '\0' << "x " << root() << '\0' << "7"
+                         << '\0' << '\0' << "folder " << victim << '\0' << "folder " << victim << "/0.0-7" << '\0'
+                         << "7 " << root();
+  remove_noted(journal, noted::all);
+  EXPECT_TRUE(fs::exists(victim + "/0.0-7"));
+  EXPECT_FALSE(note_root(scratch.file("no/folder"), {7}, root(), {}));
+}
+
+} // namespace
+} // namespace troupe::testing_execution
