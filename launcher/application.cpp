@@ -430,8 +430,7 @@ result<void> application::impl::connect_to(const endpoint& given) {
     auto made_for_broadcasts = make_local_directories(
         s, own, [&](const error& why) { warn("left-out", "a local directory is left out: " + why.message); },
         opts.before_making);
-    if (!made_for_broadcasts) return made_for_broadcasts.error();
-    local_directories = std::move(*made_for_broadcasts);
+    if (made_for_broadcasts) local_directories = std::move(*made_for_broadcasts); // else the run directory has them
   }
   make_fetcher(*secret);
   auto reached = address_to_reach(s.get(keys::driver_bind_address), where.host, where.port);

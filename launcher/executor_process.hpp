@@ -37,8 +37,8 @@ struct executor_run {
       true; ///< false: this is the plain `troupe` program, which has commands to run and no functions of a user
 };
 
-/// Runs an executor in this process until it ends or SIGTERM or SIGINT comes: what `enter_executor` does after it
-/// has read its start, and what `troupe node` does. Where `start` names no cluster, it joins the one that the driver
+/// Runs an executor in this process until it ends or SIGTERM, SIGINT or SIGHUP comes: what `enter_executor` does after
+/// it has read its start, and what `troupe node` does. Where `start` names no cluster, it joins the one that the driver
 /// proves to be. To be called below a keeper, before there is any other thread; blocks the signals that it waits for.
 /// @returns the exit code; `why` says what went wrong
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why);

@@ -9,10 +9,10 @@
 
 namespace troupe {
 
-/// Ctrl-C and SIGTERM for a program that runs jobs: the first one calls the handler, and the process ends with code 130
-/// if it has not done so by itself soon after the grace; a second one ends it at once. What the process ignores,
-/// as a shell's script lets its background ignore Ctrl-C, stays ignored. Blocks these signals in the calling thread, so
-/// make it before any other thread. One per process.
+/// Ctrl-C, SIGTERM and a hangup for a program that runs jobs: the first one calls the handler, and the process ends
+/// with code 130 if it has not done so by itself soon after the grace; a second one ends it at once. What the process
+/// ignores, as a shell's script lets its background ignore Ctrl-C, stays ignored. Blocks these signals in the calling
+/// thread, so make it before any other thread. One per process.
 class interruption {
 public:
   explicit interruption(duration grace);

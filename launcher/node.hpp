@@ -17,9 +17,10 @@ struct node_run {
   bool json = false; ///< the line that says that it is ready
 };
 
-/// Plays the part until it ends or SIGTERM or SIGINT comes. Prints one line on standard output when it is ready:
-/// `driver HOST:PORT cluster ID secret-file PATH` or `executor N cluster ID`, or an object with these names as its
-/// keys. To be called before there is any other thread. @returns the exit code; errors are printed on standard error
+/// Plays the part until it ends or SIGTERM, SIGINT or SIGHUP comes. Prints one line on standard output when it is
+/// ready: `driver HOST:PORT cluster ID secret-file PATH` or `executor N cluster ID`, or an object with these names as
+/// its keys. To be called before there is any other thread. @returns the exit code; errors are printed on standard
+/// error
 int run_node(const node_description& node, const settings& s, const node_run& run);
 
 } // namespace troupe

@@ -47,11 +47,26 @@ int open_lock(const std::string& directory, int flags) {
   return open((directory + "/" + lock_name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/// Whether nobody else can have written the file of the directory, who could make us kill and remove what he likes.
+/// Whether nobody else can have put anything there, who could make us kill and remove what he likes.
+bool is_own_directory(const std::string& directory) {
+  struct stat s {};
+  return lstat(directory.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0;
+}
+
+/// Whether nobody else can have written the file of the directory.
 bool is_own_file(const std::string& directory, const std::string& file) {
   struct stat s {};
   return lstat(file.c_str(), &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && s.st_nlink == 1 &&
-         lstat(directory.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0;
+         is_own_directory(directory);
+}
+
+/// Whether the lock that is held is the directory's own: whoever was its last holder may have removed it before the
+/// lock was got, and somebody else may have made another one of this name.
+bool is_lock_of(int lock, const std::string& directory) {
+  struct stat held {};
+  struct stat there {};
+  return fstat(lock, &held) == 0 && stat((directory + "/" + lock_name).c_str(), &there) == 0 &&
+         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
 }
 
 /// Removes the control groups that the directory lists. `kill`: and what runs in them. @returns false where one is left
@@ -83,17 +98,23 @@ void remove_directory(const std::string& path) {
   const fs::path place{path};
   const auto over = place.parent_path() / (unfinished_prefix + place.filename().string() + "." +
                                            std::to_string(getpid()) + "." + std::to_string(++number));
-  if (rename(path.c_str(), over.c_str()) == 0) remove_tree(over.string());
+  if (rename(path.c_str(), over.c_str()) == 0)
+    remove_tree(over.string());
+  else if (errno != ENOENT) // as on a disk without room for another name
+    remove_tree(path);
 }
 
 /// Bases of the local directories of a session, as far as the links to its attempts tell: whoever removes the session's
 /// own directory is the last one who can know them.
 std::set<std::string> local_bases_of(const std::string& directory) {
   std::set<std::string> bases;
+  if (!is_own_directory(directory)) return bases;
   for (const auto& attempts : all_attempts_directories(directory)) {
     const auto local = fs::path{attempts}.parent_path();
-    if (local != directory && local.filename() == fs::path{directory}.filename())
-      bases.insert(local.parent_path().string());
+    const auto base = local.parent_path();
+    if (local != directory && local.filename() == fs::path{directory}.filename() &&
+        base.filename() == run_directory::private_name())
+      bases.insert(base.string());
   }
   return bases;
 }
@@ -104,8 +125,10 @@ std::string run_directory::base_of(const std::string& configured) {
   if (!configured.empty()) return configured;
   if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
     return std::string{runtime} + "/troupe";
-  return "/tmp/troupe-" + std::to_string(geteuid());
+  return "/tmp/" + private_name();
 }
+
+std::string run_directory::private_name() { return "troupe-" + std::to_string(geteuid()); }
 
 result<run_directory> run_directory::create(const std::string& base, const std::string& name,
                                             std::string_view setting) {
@@ -134,11 +157,7 @@ result<run_directory> run_directory::join(const std::string& path, std::string_v
     close(lock);
     return why;
   }
-  // Whoever was the last one may have removed it between the two calls.
-  struct stat held {};
-  struct stat there {};
-  if (fstat(lock, &held) != 0 || stat((path + "/" + lock_name).c_str(), &there) != 0 || held.st_ino != there.st_ino ||
-      held.st_dev != there.st_dev) {
+  if (!is_lock_of(lock, path)) {
     close(lock);
     errno = ENOENT;
     return failed("hold", path, setting);
@@ -158,6 +177,7 @@ result<run_directory> run_directory::share(const std::string& base, const std::s
 }
 
 void run_directory::sweep(const std::string& base, std::time_t now) {
+  if (!is_own_directory(base)) return; // what lies there may be anybody's
   std::error_code ec;
   std::set<std::string> later;
   for (const auto& entry : fs::directory_iterator{base, ec}) {
@@ -171,9 +191,10 @@ void run_directory::sweep(const std::string& base, std::time_t now) {
     }
     const int lock = open_lock(entry.path().string(), O_RDWR);
     if (lock < 0) continue;
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0 && remove_groups_of(entry.path().string(), true)) {
-      for (const auto* journal : {staging_journal_name, own_staging_journal_name})
-        remove_staging_of(entry.path().string(), journal, noted::all);
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0 && is_lock_of(lock, entry.path().string()) &&
+        remove_groups_of(entry.path().string(), true)) {
+      remove_staging_of(entry.path().string(), staging_journal_name, noted::all);
+      remove_staging_of(entry.path().string(), own_staging_journal_name, noted::own_outputs);
       for (const auto& other : local_bases_of(entry.path().string())) later.insert(other);
       remove_directory(entry.path().string());
     }

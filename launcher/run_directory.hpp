@@ -29,12 +29,14 @@ public:
   /// Joins `<base>/<name>`, or makes it: for processes that do not know which of them is the first.
   static result<run_directory> share(const std::string& base, const std::string& name,
                                      std::string_view setting = keys::run_directory.name);
-  /// Removes directories below `base` that nobody holds any more, with what is left in their control groups and what
-  /// waits of their executors (staging_journal.hpp), their local directories, and those that somebody began to make a
-  /// minute before `now` or earlier.
+  /// Removes directories below `base`, where that is this user's own, that nobody holds any more, with what is left in
+  /// their control groups and what waits of their executors (staging_journal.hpp), their local directories, and those
+  /// that somebody began to make a minute before `now` or earlier.
   static void sweep(const std::string& base, std::time_t now = std::time(nullptr));
   /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
   static std::string base_of(const std::string& configured);
+  /// `troupe-<uid>`: of this user's own directory where others have theirs as well.
+  static std::string private_name();
 
   run_directory(run_directory&& other) noexcept;
   run_directory& operator=(run_directory&& other) noexcept;

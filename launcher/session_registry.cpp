@@ -71,7 +71,7 @@ result<session_record> read_session(const std::string& directory) {
     document.at("config-file").get_to(out.config_file);
     document.at("pid").get_to(out.pid);
     document.at("started").get_to(out.started);
-    document.at("warnings").get_to(out.warnings);
+    out.warnings = document.value("warnings", out.warnings); // records of an earlier version have none
   } catch (const json::exception& e) {
     return make_error(ec::malformed, path + " is damaged: " + e.what());
   }

@@ -85,6 +85,21 @@ result<std::string> find_program(const std::string& name, const std::string& dir
   return make_error(ec::not_found, "program '" + name + "' is not in PATH (" + std::string{all} + ")");
 }
 
+/// A hint for a command that has failed, "" where there is none: it names a file that lies beside the job file, and
+/// commands start elsewhere.
+std::string hint_at_files_beside_job(const command_program& program, const std::string& directory) {
+  for (std::size_t i = 1; i < program.words.size(); ++i) {
+    const auto& word = program.words[i];
+    if (word.empty() || word.front() == '/' || word.front() == '-' || word.find('{') != word.npos) continue;
+    const auto beside = program.directory + "/" + word;
+    struct stat status {};
+    if (::stat((directory + "/" + word).c_str(), &status) == 0 || ::stat(beside.c_str(), &status) != 0) continue;
+    return "; '" + word + "' lies beside the job file, but a command starts in a directory of its own: name it as " +
+           beside + " in run";
+  }
+  return {};
+}
+
 /// How the waiting for a command ended.
 struct wait_end {
   bool stopped = false;                ///< it was asked to end
@@ -381,7 +396,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->signal = ended->signal;
   } else if (took_too_much || ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
-    auto text = describe(name_of_it, *ended);
+    auto text = describe(name_of_it, *ended) + hint_at_files_beside_job(task.program, *directory);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files);

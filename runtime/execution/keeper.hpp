@@ -14,7 +14,7 @@ struct keeper_options {
   /// How long the executor may live on once that end is closed, as after kill -9 of the starter. An executor that can
   /// still act ends by itself before.
   duration grace = std::chrono::seconds{3};
-  /// How long it may live on once it has been told to end by TERM or INT.
+  /// How long it may live on once it has been told to end by TERM, INT or HUP.
   duration end_grace = std::chrono::seconds{3};
   /// How long it may be stopped (SIGSTOP) at a stretch: a driver gives up a silent executor, and whether the driver
   /// itself still lives nobody can tell a stopped one. Zero: for ever.
@@ -31,7 +31,7 @@ int end_like(int status);
 /// ignore SIGCHLD. The parent
 /// becomes the keeper. It passes TERM, INT, HUP, QUIT, USR1, USR2, TSTP (as STOP) and CONT on to the executor, but for
 /// what this process was told to ignore, as by nohup; kills it (a stopped one too)
-/// when `grace` has passed since the end of the liveness pipe, `end_grace` since the first TERM or INT, or
+/// when `grace` has passed since the end of the liveness pipe, `end_grace` since the first TERM, INT or HUP, or
 /// `stopped_grace` since it was stopped; and when the executor has ended for whatever reason kills all that it has
 /// started and left, whatever sessions they have made. Then it ends by the signal that ended the executor, or returns
 /// its exit code, which main returns at once. Where the system does not let it, it says so on standard error and

@@ -24,11 +24,12 @@ inline constexpr const char* own_staging_journal_name = "own-staging-roots";
 result<void> note_root(const std::string& journal, executor_id executor, const std::string& root,
                        const std::vector<std::string>& folders);
 
-/// What of the noted goes.
-enum class noted { all, empty_folders };
+/// What of the noted goes: folders that are empty, besides them what waits of the executors that are named, and besides
+/// both the roots where nothing else waits, which others that work on the stage would miss.
+enum class noted { empty_folders, own_outputs, all };
 
-/// Removes what waits of the executors that the file names, roots where nothing else waits, and folders that are empty;
-/// or the latter alone. @pre none of these executors runs, and the file is this user's own
+/// Removes that. @pre none of these executors runs, and the file is this user's own; for `all`: nor does any other of
+/// their session
 void remove_noted(const std::string& journal, noted what) noexcept;
 
 } // namespace troupe

@@ -91,6 +91,13 @@ std::string noise(std::size_t bytes) {
   return text;
 }
 
+/// A file system may give a file its place only then.
+void settle(const std::string& file) {
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  ::fsync(fd);
+  ::close(fd);
+}
+
 TEST(files_in_memory, of_a_folder_that_cannot_be_read_hide_no_others) {
   const scratch_directory scratch;
   fs::permissions(scratch.path(), fs::perms::all);
@@ -99,9 +106,10 @@ TEST(files_in_memory, of_a_folder_that_cannot_be_read_hide_no_others) {
   for (; name < "8"; ++name.front()) { // whatever order they come in
     fs::create_directory(scratch.file(name));
     fs::permissions(scratch.file(name), name < "4" ? fs::perms::none : fs::perms::owner_all);
-    if (name >= "4") std::ofstream{scratch.file(name + "/file")} << noise(100'000) << std::flush;
+    if (name < "4") continue;
+    std::ofstream{scratch.file(name + "/file")} << noise(100'000) << std::flush;
+    settle(scratch.file(name + "/file"));
   }
-  ::sync();
   EXPECT_GE(bytes_taken_below(scratch.path().string()), 400'000u);
 }
 
@@ -116,9 +124,7 @@ TEST(files_in_memory, are_known_by_their_file_system) {
   fs::create_symlink("/usr", scratch.file("link"));
   for (const auto* name : {"sub/1", "sub/2", "sub/3", "sub/4", "sub/5", "sub/6", "sub/7", "sub/8"})
     fs::create_hard_link(scratch.file("sub/file"), scratch.file(name));
-  const int fd = ::open(scratch.file("sub/file").c_str(), O_RDONLY | O_CLOEXEC);
-  ::fsync(fd); // a file system may give it its place only then
-  ::close(fd);
+  settle(scratch.file("sub/file"));
   EXPECT_GE(bytes_taken_below(scratch.path().string()), 100'000u);
   EXPECT_LT(bytes_taken_below(scratch.path().string()), 500'000u) << "nine names of one file";
   EXPECT_EQ(bytes_taken_below(scratch.file("nothing")), 0u);

@@ -386,6 +386,22 @@ TEST_F(command_test, a_relative_program_with_a_slash_lies_in_the_job_directory) 
   EXPECT_EQ(content_of(attempts + "/5/1.0.0/stdout"), "here\n");
 }
 
+TEST_F(command_test, that_fails_is_told_of_a_file_that_it_looked_for_beside_the_job) {
+  std::ofstream{scratch.file("count.txt")} << "text";
+  auto& r = begin({"cat", "-n", "count.txt"});
+  r.run(one({}));
+  EXPECT_THAT(only_failure().message,
+              ::testing::EndsWith("; 'count.txt' lies beside the job file, but a command starts in a "
+                                  "directory of its own: name it as " +
+                                  scratch.file("count.txt") + " in run"));
+  install(2, {"sh", "-c", "echo >count.txt; exit 3", "count.txt"});
+  auto batch = one({});
+  batch->stage = {2};
+  r.run(batch);
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_THAT(log.batches()[1]->failures.at(0).message, ::testing::EndsWith("exit code 3")) << "it has one of its own";
+}
+
 TEST_F(command_test, a_program_that_is_not_there_is_named) {
   auto& r = begin({"no-such-program-anywhere"});
   r.run(one({}));

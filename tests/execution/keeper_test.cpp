@@ -113,6 +113,7 @@ TEST_F(keeper_test, kills_a_stopped_executor_when_its_starter_is_gone) {
 
 TEST_F(keeper_test, kills_a_stopped_executor_that_was_told_to_end_and_its_daemons) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    auto* const before = ::signal(signal, SIG_DFL); // below nohup it would be ignored
     for (const auto* name : {"daemon", "executor"}) std::filesystem::remove(scratch.file(name));
     start(
         [this] {
@@ -127,6 +128,7 @@ TEST_F(keeper_test, kills_a_stopped_executor_that_was_told_to_end_and_its_daemon
     EXPECT_EQ(WTERMSIG(status()), SIGKILL) << signal;
     EXPECT_FALSE(alive(executor()));
     EXPECT_FALSE(alive(daemon));
+    ::signal(signal, before);
   }
 }
 

@@ -137,23 +137,27 @@ TEST_F(run_directories, go_with_what_waits_of_their_executors) {
   }
   EXPECT_TRUE(fs::exists(root + "/0.0-7")) << "its driver may publish it";
   fs::remove_all(scratch + "/out");
-  for (const auto* journal : {staging_journal_name, own_staging_journal_name}) {
+  for (const auto* journal : {own_staging_journal_name, staging_journal_name}) {
     fs::create_directory(base + "/killed");
     fs::permissions(base + "/killed", fs::perms::owner_all);
     std::ofstream{base + "/killed/lock"};
     leave_outputs(base + "/killed", journal, root);
     run_directory::sweep(base);
-    EXPECT_FALSE(fs::exists(scratch + "/out")) << journal;
+    EXPECT_FALSE(fs::exists(root + "/0.0-7")) << journal;
+    EXPECT_EQ(fs::exists(root), journal == own_staging_journal_name) << "others may want to wait there";
+    fs::remove_all(scratch + "/out");
   }
 }
 
 TEST_F(run_directories, go_with_their_local_directories_wherever_these_lie) {
-  const auto disk = scratch + "/disk/troupe-0";
+  const auto disk = scratch + "/disk/" + run_directory::private_name();
   const auto held = run_directory::create(disk, "held");
   for (const auto& directory : {base + "/killed", disk + "/killed", disk + "/other"}) {
     fs::create_directories(directory);
     std::ofstream{directory + "/lock"};
+    fs::permissions(directory, fs::perms::owner_all);
   }
+  fs::permissions(base, fs::perms::owner_all);
   ASSERT_TRUE(make_attempts_directories(base + "/killed", {disk + "/killed"}, "executor-1"));
   run_directory::sweep(base);
   EXPECT_FALSE(fs::exists(base + "/killed"));
@@ -161,9 +165,40 @@ TEST_F(run_directories, go_with_their_local_directories_wherever_these_lie) {
   EXPECT_TRUE(fs::exists(disk + "/held"));
 }
 
+/// Whoever can write to the base could name any directory to us.
+TEST_F(run_directories, of_a_base_that_others_may_enter_are_left_alone) {
+  const auto victim = scratch + "/lib/" + run_directory::private_name() + "/session";
+  for (const auto& directory : {base + "/session", victim}) {
+    fs::create_directories(directory);
+    fs::permissions(directory, fs::perms::owner_all);
+    std::ofstream{directory + "/lock"};
+  }
+  fs::create_directory_symlink(victim + "/attempts", base + "/session/attempts-x");
+  fs::create_directory(victim + "/attempts");
+  fs::permissions(base, fs::perms::all);
+  run_directory::sweep(base);
+  EXPECT_TRUE(fs::exists(base + "/session"));
+  fs::permissions(base, fs::perms::owner_all);
+  fs::permissions(base + "/session", fs::perms::all);
+  run_directory::sweep(base);
+  EXPECT_FALSE(fs::exists(base + "/session"));
+  EXPECT_TRUE(fs::exists(victim)) << "anybody can have made that link";
+  const auto other = scratch + "/lib/other/session";
+  fs::create_directories(other + "/attempts");
+  std::ofstream{other + "/lock"};
+  fs::permissions(scratch + "/lib/other", fs::perms::owner_all);
+  fs::create_directories(base + "/session");
+  fs::permissions(base + "/session", fs::perms::owner_all);
+  std::ofstream{base + "/session/lock"};
+  fs::create_directory_symlink(other + "/attempts", base + "/session/attempts-x");
+  run_directory::sweep(base);
+  EXPECT_TRUE(fs::exists(other)) << "it is not of a name that we give";
+}
+
 TEST_F(run_directories, believe_no_journal_that_others_may_write) {
   const auto root = scratch + "/out/.troupe-s-1";
   fs::create_directories(base + "/open");
+  fs::permissions(base, fs::perms::owner_all);
   std::ofstream{base + "/open/lock"};
   leave_outputs(base + "/open", staging_journal_name, root);
   fs::permissions(base + "/open", fs::perms::all);

@@ -69,13 +69,16 @@ protected:
   std::vector<std::string> left() const {
     std::vector<std::string> all;
     std::error_code ignored;
-    for (const auto& entry : fs::recursive_directory_iterator{at("out"), ignored})
-      if (entry.path().filename().string().starts_with(".troupe") ||
-          (entry.is_directory(ignored) && fs::is_empty(entry, ignored)))
-        all.push_back(entry.path().string());
-    if (fs::exists(at("out")) && fs::is_empty(at("out"))) all.push_back(at("out"));
+    std::error_code gone; // at any moment, what a process is removing
+    for (fs::recursive_directory_iterator entry{at("out"), gone}, end; !gone && entry != end; entry.increment(gone))
+      if (entry->path().filename().string().starts_with(".troupe") ||
+          (entry->is_directory(ignored) && fs::is_empty(entry->path(), ignored)))
+        all.push_back(entry->path().string());
+    if (gone && fs::exists(at("out"), ignored)) all.push_back("something that is being removed");
+    if (fs::is_empty(at("out"), ignored) && !ignored) all.push_back(at("out"));
     for (const auto& base : {at("troupe"), at("disk/troupe-" + std::to_string(geteuid()))})
-      for (const auto& entry : fs::directory_iterator{base, ignored}) all.push_back(entry.path().string());
+      for (fs::directory_iterator entry{base, ignored}, end; !ignored && entry != end; entry.increment(ignored))
+        all.push_back(entry->path().string());
     return all;
   }
   void expect_nothing_left() const {
@@ -167,9 +170,10 @@ TEST_F(leftovers, of_commands_go_with_their_job_when_the_cluster_forgets_it) {
   EXPECT_TRUE(testing::wait_until([&] {
     jobs.clear();
     std::error_code ignored;
-    for (const auto& entry : fs::recursive_directory_iterator{at("disk"), ignored})
-      if (entry.path().parent_path().filename().string().starts_with("attempts-"))
-        jobs.push_back(entry.path().filename().string());
+    for (fs::recursive_directory_iterator entry{at("disk"), ignored}, end; !ignored && entry != end;
+         entry.increment(ignored))
+      if (entry->path().parent_path().filename().string().starts_with("attempts-"))
+        jobs.push_back(entry->path().filename().string());
     return jobs.size() == 1;
   }));
   EXPECT_THAT(jobs, ElementsAre("3"));
