@@ -64,6 +64,15 @@ std::map<std::string, std::vector<std::string>> apply_device_mask(const executor
   return {{std::string{resource_names::gpu}, std::move(visible)}};
 }
 
+/// What is there, as far as it can be seen.
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> all;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator entry{directory, gone}, end; !gone && entry != end; entry.increment(gone))
+    all.push_back(entry->path());
+  return all;
+}
+
 /// File behind standard error, "" where it is none.
 std::string stderr_file() {
   std::error_code ec;
@@ -80,18 +89,14 @@ std::string name_of_executor(request_id request) {
 std::string log_link_of(executor_id executor) { return "log-of-executor-" + std::to_string(executor.value); }
 
 void clear_up_after_executor(const executor_start& start, request_id request, bool killed) {
-  std::error_code ignored;
   const auto name = name_of_executor(request);
   const auto attempts = attempts_directories_of(start.run_directory, name);
   if (killed) kill_attempts_below(attempts);
-  // Copies of inputs may be large; outputs and logs stay for people.
+  // Copies of inputs may be large; outputs and logs stay for people. A job that is forgotten meanwhile hides no other.
   for (const auto& directory : attempts)
-    for (std::filesystem::recursive_directory_iterator entry{directory, ignored}, end; !ignored && entry != end;
-         entry.increment(ignored)) {
-      if (entry.depth() == 0) continue; // of a job
-      entry.disable_recursion_pending();
-      if (entry->path().extension() == ".inputs") remove_tree(entry->path().string());
-    }
+    for (const auto& job : paths_in(directory))
+      for (const auto& attempt : paths_in(job))
+        if (attempt.extension() == ".inputs") remove_tree(attempt.string());
   remove_tree(start.run_directory + "/" + blocks_prefix + name);
   for (const auto& path : start.local_directories) remove_tree(path + "/" + blocks_prefix + name);
   remove_group(start.limits);

@@ -39,8 +39,8 @@ std::string only_memory(const settings& s, const std::vector<run_directory>& mad
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   if (!made.empty() || !lies_in_memory(base)) return {};
   return "no disk was found, neither at " + std::string{directory_on_disk} + " nor at " + base +
-         ": what commands write takes memory, and counts towards that of their task; so do blocks that exceed the "
-         "memory of their executor. Name a directory on a disk (" +
+         ": what commands write takes memory, and counts towards that of their task; blocks that exceed the memory of "
+         "their executor take more of it. Name a directory on a disk (" +
          std::string{keys::local_dir.name} + ")";
 }
 

@@ -5,7 +5,6 @@
 
 #include <poll.h>
 
-#include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/path_text.hpp>
@@ -32,7 +31,6 @@ result<chosen_cluster> choose_cluster(const cluster_flags& flags) {
   const auto& s = loaded->effective;
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   run_directory::sweep(base);
-  sweep_local_directories(s);
   const auto master = parse_master(s.get(keys::master));
   if (!master) return master.error();
   const auto* where = std::get_if<endpoint>(&*master);

@@ -42,6 +42,7 @@ bool has_room(const std::string& directory) {
 result<std::string> make_directory(const command_settings& settings, job_id job, const std::string& name,
                                    std::size_t turn) {
   auto parents = settings.attempts_directories;
+  if (parents.empty()) return make_error(ec::invalid_argument, "this executor was given no directory for commands");
   std::rotate(parents.begin(), parents.begin() + static_cast<std::ptrdiff_t>(turn % parents.size()), parents.end());
   if (parents.size() > 1) std::stable_partition(parents.begin(), parents.end(), has_room);
   error last;
@@ -85,17 +86,17 @@ result<std::string> find_program(const std::string& name, const std::string& dir
   return make_error(ec::not_found, "program '" + name + "' is not in PATH (" + std::string{all} + ")");
 }
 
-/// A hint for a command that has failed, "" where there is none: it names a file that lies beside the job file, and
-/// commands start elsewhere.
-std::string hint_at_files_beside_job(const command_program& program, const std::string& directory) {
+/// A hint for a command that has failed, "" where there is none: it names a file that lies in the folder of its job,
+/// and commands start elsewhere.
+std::string hint_at_files_of_job(const command_program& program, const std::string& directory) {
   for (std::size_t i = 1; i < program.words.size(); ++i) {
     const auto& word = program.words[i];
     if (word.empty() || word.front() == '/' || word.front() == '-' || word.find('{') != word.npos) continue;
     const auto beside = program.directory + "/" + word;
     struct stat status {};
     if (::stat((directory + "/" + word).c_str(), &status) == 0 || ::stat(beside.c_str(), &status) != 0) continue;
-    return "; '" + word + "' lies beside the job file, but a command starts in a directory of its own: name it as " +
-           beside + " in run";
+    return "; '" + word + "' lies in " + program.directory +
+           ", but a command starts in a directory of its own: name it as " + beside;
   }
   return {};
 }
@@ -396,7 +397,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->signal = ended->signal;
   } else if (took_too_much || ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
-    auto text = describe(name_of_it, *ended) + hint_at_files_beside_job(task.program, *directory);
+    auto text = describe(name_of_it, *ended) + hint_at_files_of_job(task.program, *directory);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files);

@@ -20,11 +20,6 @@ namespace fs = std::filesystem;
 /// Rounds of making or removing something that others remove or make at the same time.
 constexpr int most_rounds = 20;
 
-bool is_folder(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /// The name of a root that is being removed.
 std::string over_of(const std::string& root) { return root + "-over"; }
 
@@ -52,10 +47,10 @@ result<void> make_root(const std::string& root) {
 
 void remove_own_staging(const std::string& root, executor_id executor) noexcept {
   try {
-    if (!is_folder(root)) return;
+    std::error_code ignored;
+    if (!fs::is_directory(fs::symlink_status(root, ignored))) return;
     const auto mine = "-" + std::to_string(executor.value);
     std::vector<std::string> own; // first, since what goes while it is read may hide others
-    std::error_code ignored;
     for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
       if (entry->path().filename().string().ends_with(mine)) own.push_back(entry->path().string());
     for (const auto& path : own) remove_tree(path);

@@ -140,6 +140,13 @@ TEST_F(command_test, leaves_its_directory_until_its_job_is_forgotten) {
   EXPECT_TRUE(eventually([&] { return fs::is_empty(attempts); }));
 }
 
+TEST_F(command_test, needs_a_directory) {
+  start(base_options());
+  auto& r = begin({"true"});
+  r.run(one({}));
+  EXPECT_THAT(only_failure().message, ::testing::HasSubstr("was given no directory for commands"));
+}
+
 TEST_F(command_test, publishes_nothing_when_its_job_is_over) {
   auto& r = begin({"sh", "-c", "echo late > \"$1\"; rmdir \"$2\"", "sh", "{output}", outputs + "/.troupe-s-1"});
   r.run(one({{}, {"made"}}));
@@ -391,9 +398,9 @@ TEST_F(command_test, that_fails_is_told_of_a_file_that_it_looked_for_beside_the_
   auto& r = begin({"cat", "-n", "count.txt"});
   r.run(one({}));
   EXPECT_THAT(only_failure().message,
-              ::testing::EndsWith("; 'count.txt' lies beside the job file, but a command starts in a "
-                                  "directory of its own: name it as " +
-                                  scratch.file("count.txt") + " in run"));
+              ::testing::EndsWith("; 'count.txt' lies in " + scratch.path().string() +
+                                  ", but a command starts in a directory of its own: name it as " +
+                                  scratch.file("count.txt")));
   install(2, {"sh", "-c", "echo >count.txt; exit 3", "count.txt"});
   auto batch = one({});
   batch->stage = {2};
