@@ -29,6 +29,7 @@
 #include <troupe/messages/interfaces.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/allocation/allocation_policy.hpp>
+#include <troupe/runtime/execution/command_terms.hpp>
 #include <troupe/runtime/resources/carving.hpp>
 #include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/resources/resource_profile.hpp>
@@ -60,8 +61,7 @@ struct embedded_options {
   /// That a cancelled attempt has to end: a command is killed then, a native task is logged, and its slot is lost until
   /// it ends.
   duration kill_grace = std::chrono::seconds{10};
-  /// That what a command has left behind may go on writing its outputs without any of them changing.
-  duration writer_grace = std::chrono::minutes{2};
+  command_terms commands; ///< what commands are allowed and told
   logger_source loggers = silent_loggers();
 
   /// One core and 1 GiB, a task taking one cpu.

@@ -89,7 +89,7 @@ void in_process_backend::start(const executor_order& order) {
   config.runner.compression = options_.compression;
   config.runner.max_inline_result = options_.max_inline_result;
   config.runner.kill_grace = options_.kill_grace;
-  config.runner.writer_grace = options_.writer_grace;
+  config.runner.terms = options_.terms;
   if (options_.limit_commands) config.runner.limits = options_.limit_commands(name, place->capacity);
   c.group = config.runner.limits.group;
   // Also where this executor has none: its commands must not see those of the others.

@@ -14,6 +14,7 @@
 
 #include <troupe/actors/executor.hpp>
 #include <troupe/runtime/allocation/allocation.hpp>
+#include <troupe/runtime/execution/command_terms.hpp>
 #include <troupe/runtime/resources/carving.hpp>
 #include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/storage/page.hpp>
@@ -41,11 +42,11 @@ public:
     duration shutdown_grace = std::chrono::seconds{1};
     /// What the commands of the executor of this name may take; unset: no limits.
     std::function<command_limits(const std::string& name, const executor_capacity& capacity)> limit_commands;
-    duration kill_grace = std::chrono::seconds{10};  ///< of attempts that are cancelled
-    duration writer_grace = std::chrono::minutes{2}; ///< of what commands have left behind
-    std::shared_ptr<local_blocks> local;             ///< where executors of this process find each other's blocks
-    std::shared_ptr<block_client> fetcher;           ///< reads shuffles
-    std::shared_ptr<broadcast_source> broadcasts;    ///< of the program; null: it makes none
+    duration kill_grace = std::chrono::seconds{10}; ///< of attempts that are cancelled
+    command_terms terms;
+    std::shared_ptr<local_blocks> local;          ///< where executors of this process find each other's blocks
+    std::shared_ptr<block_client> fetcher;        ///< reads shuffles
+    std::shared_ptr<broadcast_source> broadcasts; ///< of the program; null: it makes none
     logger_source loggers = silent_loggers();
   };
   /// `system` outlives it.

@@ -11,6 +11,7 @@
 
 #include <troupe/actors/driver.hpp>
 #include <troupe/actors/in_process_backend.hpp>
+#include <troupe/launcher/command_terms.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/event_log.hpp>
 #include <troupe/launcher/executor_entry.hpp>
@@ -21,6 +22,7 @@
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>
+#include <troupe/launcher/outer_task.hpp>
 #include <troupe/launcher/process_backend.hpp>
 #include <troupe/launcher/process_log.hpp>
 #include <troupe/launcher/security.hpp>
@@ -269,6 +271,7 @@ result<void> application::impl::start_driver(const master_address& master) {
     local_directories = std::move(*made_for_blocks);
     if (auto warning = only_memory(s, local_directories); !warning.empty()) warn("no-disk", std::move(warning));
   }
+  if (auto warning = replaced_variables(); !opts.by_hand && !warning.empty()) warn("replaced", std::move(warning));
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = directory->path() + "/secret";
   const auto found = load_or_make_secret(secret_file);
@@ -333,7 +336,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
       b.shutdown_grace = opts.effective.get(keys::shutdown_grace);
       b.kill_grace = opts.effective.get(keys::task_kill_grace);
-      b.writer_grace = opts.effective.get(keys::task_writer_grace);
+      b.terms = command_terms_of(opts.effective);
       b.local = local;
       b.fetcher = fetcher;
       b.broadcasts = own_broadcasts;
@@ -425,6 +428,7 @@ result<void> application::impl::connect_to(const endpoint& given) {
   if (!known) return known.error();
   cluster_id = known->cluster_id;
   session_id = known->session_id;
+  if (auto warning = waits_for_its_own_task(session_id); !warning.empty()) warn("in-a-task", std::move(warning));
   share_host();
   if (shared_here.files().empty()) {
     auto made_for_broadcasts = make_local_directories(

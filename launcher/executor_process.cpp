@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <troupe/actors/executor.hpp>
+#include <troupe/launcher/command_terms.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/host_directory.hpp>
@@ -216,7 +217,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.runner.limits = {start.limits.group, start.limits.by_group(), start.limits.data_limit(),
                             start.command_processes};
   executor.runner.kill_grace = s.get(keys::task_kill_grace);
-  executor.runner.writer_grace = s.get(keys::task_writer_grace);
+  executor.runner.terms = command_terms_of(s);
   executor.runner.memory = memory;
   executor.runner.compression = compression_of(s);
   executor.runner.max_inline_result = static_cast<std::uint64_t>(s.get(keys::task_max_inline_result));

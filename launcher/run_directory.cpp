@@ -87,8 +87,13 @@ bool remove_groups_of(const std::string& directory, bool kill) {
 
 /// Removes what executors of the directory have left where outputs wait.
 void remove_staging_of(const std::string& directory, const char* journal, noted what) {
-  const auto file = directory + "/" + journal;
-  if (is_own_file(directory, file)) remove_noted(file, what);
+  std::vector<std::string> files;
+  std::error_code ec;
+  for (fs::directory_iterator entry{directory, ec}, end; !ec && entry != end; entry.increment(ec)) {
+    const auto file = entry->path().string();
+    if (entry->path().filename().string().starts_with(journal) && is_own_file(directory, file)) files.push_back(file);
+  }
+  remove_noted(files, what);
 }
 
 /// Removes a directory that nobody holds. First it goes out of the way, at once: another process may make one of this

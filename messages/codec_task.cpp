@@ -350,7 +350,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
 static void write(const task_failure& in, pb::TaskFailure& out, const place& at) {
   out.set_index(in.index);
   out.set_message(at.text("message", in.message));
-  out.set_stderr_tail(at.text("stderr_tail", in.stderr_tail));
+  out.set_stderr_text(at.text("stderr_text", in.stderr_text));
   out.set_exit_code(in.exit_code);
   out.set_signal(in.signal);
   out.set_cause(static_cast<std::uint32_t>(in.cause));
@@ -361,7 +361,7 @@ static void write(const task_failure& in, pb::TaskFailure& out, const place& at)
 static void read(const pb::TaskFailure& in, task_failure& out, const place& at) {
   out.index = in.index();
   out.message = at.text("message", in.message());
-  out.stderr_tail = at.text("stderr_tail", in.stderr_tail());
+  out.stderr_text = at.text("stderr_text", in.stderr_text());
   out.exit_code = in.exit_code();
   out.signal = in.signal();
   out.cause = at.enumerator("cause", in.cause(), failure_cause::certain);

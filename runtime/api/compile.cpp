@@ -11,6 +11,9 @@ namespace troupe::detail {
 
 namespace {
 
+/// Steps that records may go through within one task: each calls the next one, and a thread's stack has an end.
+constexpr std::size_t most_steps = 5000;
+
 /// One compilation: stages and profiles as they are found.
 class compilation {
 public:
@@ -21,18 +24,54 @@ public:
     job_.profiles.emplace_back();
   }
 
-  /// Adds the stage that ends with `last`, after those that it reads from; several where a change of profile cuts it.
-  /// @returns the index of the last one, or the error
+  /// Adds all stages that `last` is computed by, parents first. A lineage may be as long as a loop has rounds, so this
+  /// does not call itself.
+  result<void> add(const dataset_node& last, const operation& end, const std::string& action) {
+    struct open_stage {
+      const dataset_node* source;
+      const shuffle_edge* written; ///< null: the last one
+      std::string reader;          ///< of that shuffle
+      std::size_t next = 0;        ///< of the shuffles that the source reads
+    };
+    std::vector<open_stage> open{{&source_of(last), nullptr, {}}};
+    while (!open.empty()) {
+      auto& stage = open.back();
+      if (stage.next < stage.source->shuffles.size()) {
+        const auto* const shuffle = stage.source->shuffles[stage.next++].get();
+        if (stage_of_shuffle_.contains(shuffle)) continue;
+        open.push_back({&source_of(*shuffle->parent), shuffle, stage.source->name});
+        continue;
+      }
+      const auto* const written = stage.written;
+      auto added = written ? add_stage(*written->parent, written->write, "write for " + stage.reader, written->buckets)
+                           : add_stage(last, end, action, 0);
+      if (!added) return added.error();
+      if (written) stage_of_shuffle_.emplace(written, *added);
+      open.pop_back();
+    }
+    return {};
+  }
+
+  compiled_job take() { return {std::move(job_), std::move(held_)}; }
+
+private:
+  using node_chain = std::vector<const dataset_node*>;
+
+  static const dataset_node& source_of(const dataset_node& last) {
+    const auto* node = &last;
+    while (node->parent) node = node->parent.get();
+    return *node;
+  }
+
+  /// Adds the stage that ends with `last`; several where a change of profile cuts it. @pre those that it reads from are
+  /// there. @returns the index of the last one, or the error
   result<std::uint32_t> add_stage(const dataset_node& last, const operation& end, const std::string& action,
                                   std::uint32_t buckets) {
     const auto chain = chain_of(last);
     const auto& source = *chain.front();
     std::vector<stage_dependency> reads;
-    for (const auto& shuffle : source.shuffles) {
-      const auto parent = add_shuffle(shuffle, source.name);
-      if (!parent) return parent.error();
-      reads.push_back({*parent, dependency_kind::shuffle});
-    }
+    for (const auto& shuffle : source.shuffles)
+      reads.push_back({stage_of_shuffle_.at(shuffle.get()), dependency_kind::shuffle});
     const auto parts = pieces_of(cut(chain));
     std::size_t begin = 0; // behind what another dataset of the job has already, too
     for (std::size_t i = 0; i < parts.size(); ++i)
@@ -51,6 +90,13 @@ public:
             "the profile changes behind dataset '" + mark_of(part)->name +
                 "', whose records cannot travel to another stage: write a troupe_serialize for their type "
                 "(see serialize.hpp), or give both parts one profile");
+      if (part.size() > most_steps)
+        return make_error(ec::invalid_argument,
+                          "dataset '" + part.back()->name + "' is " + std::to_string(part.size()) +
+                              " steps away from where its records are read, and a task does " +
+                              std::to_string(most_steps) +
+                              " at most: keep() the records now and then, or collect() them and go on with "
+                              "parallelize()");
       stage_spec stage;
       stage.dependencies = std::move(reads);
       stage.keeps = parts[i].keeps;
@@ -84,11 +130,6 @@ public:
     }
     return static_cast<std::uint32_t>(job_.stages.size() - 1);
   }
-
-  compiled_job take() { return {std::move(job_), std::move(held_)}; }
-
-private:
-  using node_chain = std::vector<const dataset_node*>;
 
   /// The nodes of the stage, source first.
   static node_chain chain_of(const dataset_node& last) {
@@ -174,14 +215,6 @@ private:
     return name + action;
   }
 
-  result<std::uint32_t> add_shuffle(const std::shared_ptr<const shuffle_edge>& shuffle, const std::string& reader) {
-    const auto known = stage_of_shuffle_.find(shuffle.get());
-    if (known != stage_of_shuffle_.end()) return known->second;
-    auto stage = add_stage(*shuffle->parent, shuffle->write, "write for " + reader, shuffle->buckets);
-    if (stage) stage_of_shuffle_.emplace(shuffle.get(), *stage);
-    return stage;
-  }
-
   /// The profiles that the nodes carry; nodes without one have no say (spec AT-4).
   std::vector<carried_profile> carried_by(const node_chain& chain) {
     std::vector<carried_profile> carried;
@@ -211,7 +244,7 @@ private:
 result<compiled_job> compile(const dataset_node& last, const operation& end, const std::string& action,
                              const compile_options& options) {
   compilation work{options};
-  if (const auto stage = work.add_stage(last, end, action, 0); !stage) return stage.error();
+  if (auto added = work.add(last, end, action); !added) return added.error();
   auto job = work.take();
   job.spec.name = job.spec.stages.back().name;
   return job;

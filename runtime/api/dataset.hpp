@@ -381,8 +381,7 @@ private:
 
   edge_pointer shuffle(operation write, std::uint32_t buckets,
                        std::vector<std::shared_ptr<const void>> held = {}) const {
-    return std::make_shared<detail::shuffle_edge>(
-        detail::shuffle_edge{node_, std::move(write), buckets, std::move(held)});
+    return std::make_shared<detail::shuffle_edge>(node_, std::move(write), buckets, std::move(held));
   }
   edge_pointer plain_shuffle(std::uint32_t buckets) const {
     return shuffle(detail::make_operation<detail::shuffle_write<key_of, value_of>>(), buckets);

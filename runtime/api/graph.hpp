@@ -18,9 +18,20 @@ namespace troupe::detail {
 
 struct dataset_node;
 
+/// Gives up a reference to a part of a graph. A lineage may be as long as a loop has rounds, so what it leads to is
+/// given up one after the other, and not each within the end of the one before. Any thread.
+void let_go(std::shared_ptr<const void> part) noexcept;
+
 /// A shuffle: the stage that ends with `parent` writes buckets. Its address is its identity: whoever reads the same
 /// shuffle in one job shares the stage that writes it.
 struct shuffle_edge {
+  shuffle_edge(std::shared_ptr<const dataset_node> what, operation end, std::uint32_t count,
+               std::vector<std::shared_ptr<const void>> needed)
+    : parent(std::move(what)), write(std::move(end)), buckets(count), held(std::move(needed)) {}
+  shuffle_edge(const shuffle_edge&) = delete;
+  shuffle_edge& operator=(const shuffle_edge&) = delete;
+  ~shuffle_edge() { let_go(std::move(parent)); }
+
   std::shared_ptr<const dataset_node> parent;
   operation write;                               ///< a terminal operation
   std::uint32_t buckets = 0;                     ///< partitions of those who read it
@@ -67,6 +78,14 @@ private:
 
 /// One dataset: a source (of its own, or of shuffles) or a narrow step after `parent`.
 struct dataset_node {
+  dataset_node() = default;
+  dataset_node(const dataset_node&) = default;
+  dataset_node& operator=(const dataset_node&) = default;
+  ~dataset_node() {
+    let_go(std::move(parent));
+    for (auto& shuffle : shuffles) let_go(std::move(shuffle));
+  }
+
   std::string name; ///< of the operation, or as the author named it
   bool named = false;
   std::uint32_t partitions = 0;

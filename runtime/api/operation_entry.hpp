@@ -19,6 +19,9 @@ namespace troupe::detail {
 template <class Operation>
 struct operation_key {
   static std::string_view name() noexcept { return typeid(Operation).name(); }
+  /// The file that is compiled. Of lambdas in an unnamed namespace, or in a static function, each file has its own
+  /// entry, though their types may have one name. Of all others the program has one entry, of whichever file.
+  static std::string_view place() noexcept { return __BASE_FILE__; }
 };
 
 /// `Operation::make` with these captures as a step of a job. Mentioning it anywhere in the program puts the entry into

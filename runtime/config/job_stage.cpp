@@ -11,6 +11,7 @@
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
+#include <troupe/runtime/config/task_variables.hpp>
 #include <troupe/runtime/resources/amount.hpp>
 #include <troupe/runtime/scheduling/located_tasks.hpp>
 #include <troupe/runtime/spelling.hpp>
@@ -214,7 +215,7 @@ private:
       const auto variable = "environment." + child.key;
       if (!is_variable_name(child.key))
         return fault(child.key_line, variable + ": a variable's name is made of letters, digits and `_`");
-      if (child.key.starts_with("TROUPE_") || child.key == "CUDA_VISIBLE_DEVICES")
+      if (is_task_variable(child.key) || child.key == "CUDA_VISIBLE_DEVICES")
         return fault(child.key_line, variable + ": is set by Troupe for each task; choose another name");
       if (!child.is_text()) return fault(child.line, variable + " must be a text");
       out_.environment.emplace(child.key, child.text);

@@ -43,7 +43,7 @@ result<void> check_output_name(const std::string& name) {
   if (is_output_name(name)) return {};
   if (name == "stdout" || name == "stderr")
     return make_error(ec::invalid_configuration, "is where the command's own output is kept; choose another name");
-  if (name.starts_with(".troupe-"))
+  if (name.starts_with(".troupe"))
     return make_error(ec::invalid_configuration, "begins like the names that Troupe uses itself; choose another name");
   return make_error(ec::invalid_configuration, "must be a relative path that stays below the stage's output directory");
 }

@@ -55,6 +55,10 @@ inline constexpr count_key task_max_processes{"troupe.task.max-processes"};
 inline constexpr memory_key task_max_inline_result{"troupe.task.max-inline-result"};
 inline constexpr time_key task_kill_grace{"troupe.task.kill-grace"};
 inline constexpr time_key task_writer_grace{"troupe.task.writer-grace"};
+inline constexpr flag_key task_thread_variables{"troupe.task.thread-variables"};
+
+inline constexpr time_key logs_keep{"troupe.logs.keep"};
+inline constexpr memory_key logs_max_size{"troupe.logs.max-size"};
 
 inline constexpr time_key scheduler_alternative_wait{"troupe.scheduler.alternative-wait"};
 inline constexpr text_key scheduler_mode{"troupe.scheduler.mode"};

@@ -210,6 +210,11 @@ constexpr setting_schema all_keys[] = {
      0,
      all,
      "The same for one actor or part."},
+    time(keys::logs_keep, "14d", 0, all,
+         "How long what a failed attempt of a command has printed is kept beside the outputs, in .troupe/logs; older "
+         "files go when something else fails or runs there; 0: none is kept."),
+    memory(keys::logs_max_size, "1g", 0, all,
+           "Most bytes of it in one output directory; the oldest go first, and what is larger is not kept."),
     text(keys::master, "local[*]", client,
          "Where jobs run: local[N], local[*], local-cluster[N,cores,memory] or a driver's troupe://host:port."),
     portion(
@@ -321,6 +326,11 @@ constexpr setting_schema all_keys[] = {
     family(keys::task_resource_amount, all,
            "How much of a custom resource one task of the default profile takes, such as 1, 0.5, 1/3, or 10g of a "
            "counted size; 0: nothing."),
+    flag(
+        keys::task_thread_variables, "true", all,
+        "Whether OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, BLIS_NUM_THREADS and NUMEXPR_NUM_THREADS tell "
+        "a command the cpus of its task, rounded down and at least 1; where any of them is set by the user, none is "
+        "changed."),
     time_or_never(keys::task_timeout, "never", ns_per_ms, client,
                   "How long an attempt of a task may run, unless its stage says for itself; a longer one is ended and "
                   "counts as failed."),

@@ -254,7 +254,7 @@ private:
   void on_publication_report(executor_index e, const publication& end, time_point now, effects::list& out);
   void on_publication(const accepted_attempt& entry, const publication& end, time_point now, effects::list& out);
   void on_published(job_run& job, stage_run& stage, const accepted_attempt& what, time_point now, effects::list& out);
-  void on_unpublished(job_run& job, stage_run& stage, const accepted_attempt& what, const std::string& reason,
+  void on_unpublished(job_run& job, stage_run& stage, const accepted_attempt& what, const publication& end,
                       time_point now, effects::list& out);
   void lose_publication(job_run& job, stage_run& stage, const accepted_attempt& what, time_point now,
                         effects::list& out);

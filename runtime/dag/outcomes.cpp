@@ -241,9 +241,8 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const bool certain = cause == failure_cause::certain; // no executor is to blame, and no attempt can do better
   if (status == task_status::failed && !certain) accuse(stage, lease, p, message, now, out);
   if (gang) {
-    const auto tail = detail && !detail->stderr_tail.empty()
-                          ? "\nlast lines of its standard error:\n" + detail->stderr_tail
-                          : std::string{};
+    const auto tail =
+        detail && !detail->stderr_text.empty() ? "\nits standard error:\n" + detail->stderr_text : std::string{};
     on_gang_failure(job, stage, p, attempt, info.executor,
                     where + ": " + (message.empty() ? std::string{to_string(status)} : message) + tail, blame, cause,
                     now, out);
@@ -257,7 +256,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
               (certain ? std::string{", which no other attempt can change: "}
                        : ", failure " + std::to_string(failures) + " of " + std::to_string(allowed) + " allowed: ") +
               (message.empty() ? std::string{to_string(status)} : message);
-  if (detail && !detail->stderr_tail.empty()) text += "\nlast lines of its standard error:\n" + detail->stderr_tail;
+  if (detail && !detail->stderr_text.empty()) text += "\nits standard error:\n" + detail->stderr_text;
   if (text.ends_with('\n')) text.pop_back(); // whoever prints an error ends its line
   fail(job, make_error(ec::task_failed, std::move(text)), now, out);
 }

@@ -4,7 +4,7 @@
 // `publishing` from then on, and every other attempt of it is late. The shell of this core publishes the staged files,
 // unless it does not see them. Then their executor gets the right to do it: once for a task, and to no other attempt
 // before that one has said how it went or its process is known to be dead. The task is done when its files are in
-// place.
+// place. Where they cannot be put there the job has failed: to run the command again would not mend that.
 
 #include <algorithm>
 #include <utility>
@@ -97,7 +97,7 @@ void dag_scheduler::on_publication(const accepted_attempt& entry, const publicat
   else if (end.outcome == publication_outcome::not_seen && !what.granted && e == no_executor)
     lose_publication(job, stage, what, now, out);
   else
-    on_unpublished(job, stage, what, end.reason, now, out);
+    on_unpublished(job, stage, what, end, now, out);
   if (job.finished()) return;
   const bool changed = stage.tasks.status_of(end.partition) != task_set::status::done;
   if (changed || (!was_complete && stage.tasks.complete()) || std::exchange(job.unsettled, false))
@@ -120,23 +120,28 @@ void dag_scheduler::on_published(job_run& job, stage_run& stage, const accepted_
   consume_inputs(job, stage, p, now);
 }
 
-/// The files cannot be put in place: the attempt has failed after all.
-void dag_scheduler::on_unpublished(job_run& job, stage_run& stage, const accepted_attempt& what,
-                                   const std::string& reason, time_point now, effects::list& out) {
+/// The files are not in place: the attempt has failed after all. It is repeated only where nobody sees them any more,
+/// since they have gone.
+void dag_scheduler::on_unpublished(job_run& job, stage_run& stage, const accepted_attempt& what, const publication& end,
+                                   time_point now, effects::list& out) {
   const auto p = what.task.partition;
+  const auto& reason = end.reason;
+  const bool gone = end.outcome == publication_outcome::not_seen;
   out.push_back(effects::publish{events::task_failed{stage.id, p, what.attempt, what.executor, task_status::failed,
-                                                     failure_cause::error, reason}});
+                                                     gone ? failure_cause::error : failure_cause::certain, reason}});
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(what.attempt) + " on executor " +
                      std::to_string(what.executor.value);
   const bool needed = stage.state != stage_state::complete;
-  if (stage.spec->barrier)
+  if (gone && stage.spec->barrier)
     return on_gang_failure(job, stage, p, what.attempt, what.executor, where + ": " + reason, needed,
                            failure_cause::error, now, out);
   const auto failures = stage.tasks.requeue(p, what.attempt, needed);
   ++stage.failures;
   const auto allowed = std::min(job.spec->max_task_failures, task_set::max_failures);
-  if (needed && failures >= allowed)
+  if (needed && !gone)
+    fail(job, make_error(ec::task_failed, where + ": " + reason), now, out);
+  else if (needed && failures >= allowed)
     fail(job,
          make_error(ec::task_failed, where + ", failure " + std::to_string(failures) + " of " +
                                          std::to_string(allowed) + " allowed: " + reason),

@@ -1,5 +1,8 @@
 #include <troupe/runtime/execution/command_environment.hpp>
 
+#include <algorithm>
+
+#include <troupe/runtime/config/task_variables.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
 #include <troupe/runtime/resources/amount.hpp>
 
@@ -9,7 +12,6 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view own_prefix = "TROUPE_";
 constexpr std::size_t longest_list = 64 << 10;
 
 std::string variable_part(std::string_view resource) {
@@ -31,6 +33,9 @@ std::string join(const std::vector<std::string>& list, char between) {
   return all;
 }
 
+/// Threads that a task of so many cpus may start.
+std::string threads_for(share cpus) { return std::to_string(std::max<std::int64_t>(1, fits(cpus, share::whole(1)))); }
+
 void set_files(environment_map& variables, const std::string& name, const std::vector<std::string>& files) {
   if (files.size() == 1) variables[name] = files.front();
   if (auto all = join(files, '\n'); all.size() <= longest_list) variables[name + "S"] = std::move(all);
@@ -43,9 +48,18 @@ environment_map inherited_environment() {
   for (char** entry = environ; entry && *entry; ++entry) {
     const std::string_view text{*entry};
     const auto equals = text.find('=');
-    if (equals == text.npos || text.starts_with(own_prefix)) continue;
-    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    if (equals != text.npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
+  if (const auto cpus = variables.find("TROUPE_CPUS"); cpus != variables.end() && variables.contains(attempt_variable))
+    if (const auto amount = parse_share(cpus->second)) {
+      const auto is_of_outer_task = [&, threads = threads_for(*amount)](std::string_view name) {
+        const auto set = variables.find(name);
+        return set != variables.end() && set->second == threads;
+      };
+      if (std::all_of(thread_variables.begin(), thread_variables.end(), is_of_outer_task))
+        for (const auto name : thread_variables) variables.erase(variables.find(name));
+    }
+  std::erase_if(variables, [](const auto& variable) { return is_task_variable(variable.first); });
   return variables;
 }
 
@@ -56,8 +70,12 @@ std::vector<std::string> make_command_environment(const environment_map& base,
                                                   const std::vector<std::string>& outputs) {
   auto variables = base;
   for (const auto& [name, value] : own) variables[name] = value;
+  if (identity.thread_variables && std::none_of(thread_variables.begin(), thread_variables.end(),
+                                                [&](std::string_view name) { return variables.contains(name); }))
+    for (const auto name : thread_variables) variables.emplace(name, threads_for(resources.cpus));
   variables.erase("OLDPWD");
   variables["PWD"] = identity.directory;
+  variables["TROUPE_SESSION"] = identity.session;
   variables["TROUPE_JOB"] = std::to_string(identity.job);
   variables["TROUPE_STAGE"] = identity.stage;
   variables["TROUPE_PARTITION"] = std::to_string(identity.partition);

@@ -14,11 +14,14 @@ namespace troupe {
 
 using environment_map = std::map<std::string, std::string, std::less<>>;
 
-/// This process's variables without those of Troupe: a command gets its own of them. Not while others change it.
+/// This process's variables without those that Troupe sets for each task (task_variables.hpp): a command gets its own
+/// of them. Where this process runs in a task itself, without the thread variables that were set for that one. Not
+/// while others change it.
 environment_map inherited_environment();
 
 /// What distinguishes the command's task from others.
 struct command_identity {
+  std::string session;
   std::uint64_t job = 0;
   std::string stage;
   partition_index partition = 0;
@@ -27,17 +30,19 @@ struct command_identity {
   const packed_column* gang = nullptr; ///< where the tasks of a gang run, by partition; null: no gang
   std::string mark;                    ///< names the attempt among all of all sessions: its directory
   std::string directory;               ///< it starts in
+  bool thread_variables = false;       ///< see command_terms
 };
 
 /// `base` (of the executor), then `own` (of the stage) over it, then what Troupe says:
-/// TROUPE_JOB, TROUPE_STAGE, TROUPE_PARTITION, TROUPE_TASKS (partitions of the stage), TROUPE_ATTEMPT_NUMBER,
-/// TROUPE_ATTEMPT, TROUPE_CPUS, PWD; TROUPE_GANG for a task of a barrier stage, where all of them run, `host:port` or
-/// `host`, by partition, separated by commas (left out beyond 64 KiB); TROUPE_MEMORY in bytes where the task has a part
-/// of the memory; TROUPE_AMOUNT_<NAME> for each resource without addresses, in bytes for a counted size;
-/// TROUPE_ADDRESSES_<NAME> for each resource of the task, addresses separated by commas, the name in capitals with `_`
-/// for whatever is neither letter nor digit; CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty where the executor
-/// has GPUs (`gpus`) and the task none; TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line (left out beyond 64 KiB: the
-/// system takes no longer ones), TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one.
+/// TROUPE_SESSION, TROUPE_JOB, TROUPE_STAGE, TROUPE_PARTITION, TROUPE_TASKS (partitions of the stage),
+/// TROUPE_ATTEMPT_NUMBER, TROUPE_ATTEMPT, TROUPE_CPUS, PWD; TROUPE_GANG for a task of a barrier stage, where all of
+/// them run, `host:port` or `host`, by partition, separated by commas (left out beyond 64 KiB); TROUPE_MEMORY in bytes
+/// where the task has a part of the memory; TROUPE_AMOUNT_<NAME> for each resource without addresses, in bytes for a
+/// counted size; TROUPE_ADDRESSES_<NAME> for each resource of the task, addresses separated by commas, the name in
+/// capitals with `_` for whatever is neither letter nor digit; CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty
+/// where the executor has GPUs (`gpus`) and the task none; TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line (left out
+/// beyond 64 KiB: the system takes no longer ones), TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one. With
+/// `thread_variables` those too, unless `base` or `own` has one.
 std::vector<std::string> make_command_environment(const environment_map& base,
                                                   const std::map<std::string, std::string>& own,
                                                   const command_identity& identity, const task_resources& resources,

@@ -300,6 +300,20 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
   return end;
 }
 
+/// Of a command that has failed.
+void add_what_it_printed(task_failure& failure, const command_task& task, const command_settings& settings,
+                         const std::string& name, const std::string& directory) {
+  failure.stderr_text = excerpt_of_file(directory + "/stderr");
+  if (!settings.logs) return;
+  const auto kept = settings.logs->keep(task.program.output_directory, task.stage.job, name, directory);
+  std::string where;
+  if (!kept.err.empty()) where = "its standard error is in " + kept.err;
+  if (!kept.out.empty())
+    where += (where.empty() ? "its standard output is in " : ", its standard output in ") + kept.out;
+  const auto room = max_failure_message - std::min(max_failure_message, where.size() + 3);
+  if (!where.empty()) failure.message = bounded_text(failure.message, room) + " (" + where + ")";
+}
+
 attempt_end run(const command_task& task, const command_settings& settings, const stop_event& stop) {
   command_arguments arguments;
   if (!task.argument.empty()) {
@@ -312,6 +326,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   const auto directory = make_directory(settings, task.stage.job, name, task.partition + task.attempt);
   if (!directory) return failed(directory.error());
 
+  if (settings.logs) settings.logs->tidy_once(task.program.output_directory);
   staging_place place;
   if (!arguments.outputs.empty()) {
     auto found = settings.staging->place_for(task.stage.stage, task.partition, task.attempt);
@@ -344,8 +359,9 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (words->empty()) return failed_for_certain(make_error(ec::invalid_argument, "the command has no words"));
 
   child_spec spec;
-  const command_identity identity{task.stage.job.value, task.stage.name,       task.partition, task.attempt,
-                                  task.stage.tasks,     task.stage.gang.get(), *directory,     *directory};
+  const command_identity identity{
+      settings.session, task.stage.job.value,  task.stage.name, task.partition, task.attempt,
+      task.stage.tasks, task.stage.gang.get(), *directory,      *directory,     settings.terms.thread_variables};
   spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.resources,
                                               settings.gpus, values.inputs, values.outputs);
   auto program = find_program(words->front(), task.program.directory, spec.environment);
@@ -374,7 +390,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   output_rest rest;
   if (!waited.stopped && !arguments.outputs.empty() && child->has_ended_well()) {
     rest = watch.wait([&] { return running_command::left_behind(child->pid(), identity.mark); },
-                      {deadline, settings.writer_grace}, stop);
+                      {deadline, settings.terms.writer_grace}, stop);
     waited.stopped = rest.stopped;
     waited.overdue = rest.overdue;
   }
@@ -390,8 +406,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   const bool took_too_much = waited.excess || (used.killed && used.at_own_limit);
   attempt_end end;
   if (waited.overdue) {
-    end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout),
-                         tail_of_file(spec.stderr_file));
+    end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout));
     end.failure->cause = failure_cause::time_limit;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
@@ -406,22 +421,23 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
       text = describe_starvation(name_of_it, used);
       cause = failure_cause::memory_limit;
     }
-    end = failed_attempt(task_status::failed, text, tail_of_file(spec.stderr_file));
+    end = failed_attempt(task_status::failed, text);
     end.failure->cause = cause;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
   } else if (!waited.stopped && !stop.requested() && !rest.writers.empty()) {
     end = failed_attempt(task_status::failed,
                          describe(spec.arguments.front(), *ended) + ", but " + rest.writers +
-                             "; let the command wait for what it starts, or raise troupe.task.writer-grace",
-                         tail_of_file(spec.stderr_file));
+                             "; let the command wait for what it starts, or raise troupe.task.writer-grace");
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
-    if (!end.failure)
-      keep_only_what_it_wrote(*directory);
-    else
-      end.failure->stderr_tail = tail_of_file(spec.stderr_file);
+    if (!end.failure) keep_only_what_it_wrote(*directory);
   }
+  // What was asked to end says nothing of a fault, and where its job is over nothing is to be made any more.
+  const bool is_asked_for = waited.overdue || (!waited.stopped && !stop.requested());
+  std::error_code unknown;
+  if (end.failure && is_asked_for && (arguments.outputs.empty() || fs::exists(place.root, unknown)))
+    add_what_it_printed(*end.failure, task, settings, name, *directory);
   end.cpu_nanoseconds = ended->cpu_nanoseconds;
   end.peak_memory = used.peak_memory > 0 ? used.peak_memory : std::max(ended->peak_memory, waited.peak_memory);
   return end;

@@ -9,6 +9,8 @@
 
 #include <troupe/runtime/execution/attempt_group.hpp>
 #include <troupe/runtime/execution/command_environment.hpp>
+#include <troupe/runtime/execution/command_terms.hpp>
+#include <troupe/runtime/execution/failure_logs.hpp>
 #include <troupe/runtime/execution/handed_files.hpp>
 #include <troupe/runtime/execution/native_task.hpp>
 #include <troupe/runtime/execution/staging_roots.hpp>
@@ -27,12 +29,13 @@ struct command_settings {
   environment_map environment; ///< of the executor
   bool gpus = false;           ///< the executor has some, so that a task without any sees none
   duration kill_grace{};       ///< between SIGTERM and SIGKILL
-  /// For which what a command has left behind may write its outputs without any of them changing.
-  duration writer_grace{};
+  command_terms terms;
   command_limits limits = {};
   /// Executors of other hosts may be asked to read what its commands publish.
   bool hand_over = false;
+  std::string session;
   staging_roots* staging = nullptr; ///< where outputs wait; outlives the commands. Null: commands have none
+  failure_logs* logs = nullptr;     ///< likewise, where failed ones leave what they have printed. Null: nowhere
 };
 
 /// One attempt and what its lease gives it.

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/storage/descriptor.hpp>
+
 namespace troupe {
 
 namespace {
@@ -34,6 +36,57 @@ std::size_t sequence_length(std::string_view text) {
       (lead == 0xf4 && at(1) >= 0x90))
     return 0;
   return length;
+}
+
+/// A regular file that is read here and there; as if it were empty where it cannot be.
+class readable_file {
+public:
+  explicit readable_file(const std::string& path) {
+    // O_NONBLOCK: the path may name a pipe that nobody writes to.
+    if (!path.empty()) fd_ = descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    struct stat status {};
+    if (fd_ && ::fstat(fd_.get(), &status) == 0 && S_ISREG(status.st_mode))
+      size = static_cast<std::size_t>(status.st_size);
+  }
+  std::string read(std::size_t from, std::size_t most) const {
+    std::string text(std::min(most, size - std::min(size, from)), '\0');
+    std::size_t filled = 0;
+    while (filled < text.size()) {
+      const auto n = ::pread(fd_.get(), text.data() + filled, text.size() - filled, static_cast<off_t>(from + filled));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      filled += static_cast<std::size_t>(n);
+    }
+    text.resize(filled);
+    return text;
+  }
+
+  std::size_t size = 0;
+
+private:
+  descriptor fd_;
+};
+
+/// Where the last `max_stderr_lines` lines begin.
+std::size_t begin_of_last_lines(std::string_view text) {
+  std::size_t lines = 0;
+  auto begin = text.size();
+  // The newline that ends the last line opens none.
+  if (begin > 0 && text[begin - 1] == '\n') --begin;
+  for (; begin > 0; --begin)
+    if (text[begin - 1] == '\n' && ++lines == max_stderr_lines) break;
+  return begin;
+}
+
+/// Behind the newline that ends the first `max_stderr_head_lines` lines.
+std::size_t end_of_first_lines(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t lines = 0; lines < max_stderr_head_lines; ++lines) {
+    const auto newline = text.find('\n', end);
+    if (newline == text.npos) return text.size();
+    end = newline + 1;
+  }
+  return end;
 }
 
 } // namespace
@@ -61,32 +114,28 @@ std::string bounded_text(std::string_view text, std::size_t limit) {
 }
 
 std::string tail_of_file(const std::string& path) {
-  // O_NONBLOCK: the path may name a pipe that nobody writes to.
-  const int fd = path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return {};
-  std::string tail;
-  struct stat status {};
-  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-    const auto from = std::max<off_t>(0, status.st_size - static_cast<off_t>(max_stderr_tail));
-    tail.resize(static_cast<std::size_t>(status.st_size - from));
-    std::size_t filled = 0;
-    while (filled < tail.size()) {
-      const auto n = ::pread(fd, tail.data() + filled, tail.size() - filled, from + static_cast<off_t>(filled));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) break;
-      filled += static_cast<std::size_t>(n);
-    }
-    tail.resize(filled);
-  }
-  ::close(fd);
-  std::size_t lines = 0;
-  auto begin = tail.size();
-  // The newline that ends the last line opens none.
-  if (begin > 0 && tail[begin - 1] == '\n') --begin;
-  for (; begin > 0; --begin) {
-    if (tail[begin - 1] == '\n' && ++lines == max_stderr_lines) break;
-  }
-  return bounded_text(std::string_view{tail}.substr(begin), max_stderr_tail);
+  const readable_file file{path};
+  const auto from = file.size - std::min(file.size, max_stderr_tail);
+  const auto tail = file.read(from, max_stderr_tail);
+  return bounded_text(std::string_view{tail}.substr(begin_of_last_lines(tail)), max_stderr_tail);
+}
+
+std::string excerpt_of_file(const std::string& path) {
+  constexpr std::size_t room_for_mark = 64;
+  constexpr auto tail_room = max_stderr_tail - max_stderr_head - room_for_mark;
+  const readable_file file{path};
+  const auto head = file.read(0, max_stderr_head);
+  const auto from = file.size - std::min(file.size, tail_room);
+  const auto tail = file.read(from, tail_room);
+  const auto head_end = end_of_first_lines(head);
+  const auto tail_begin = from + begin_of_last_lines(tail);
+  if (tail_begin <= head_end) // so the tail holds all that follows the head
+    return bounded_text(head.substr(0, head_end) + tail.substr(std::min(head_end - from, tail.size())),
+                        max_stderr_tail);
+  auto text = bounded_text(std::string_view{head}.substr(0, head_end), max_stderr_head);
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  text += "[" + std::to_string(tail_begin - head_end) + " bytes are left out here]\n";
+  return text + bounded_text(std::string_view{tail}.substr(tail_begin - from), tail_room);
 }
 
 std::string text_of_exception() {

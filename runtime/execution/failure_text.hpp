@@ -13,6 +13,9 @@ namespace troupe {
 inline constexpr std::size_t max_failure_message = 4096;
 inline constexpr std::size_t max_stderr_tail = 8192;
 inline constexpr std::size_t max_stderr_lines = 20;
+/// Of the first lines, which often name the cause.
+inline constexpr std::size_t max_stderr_head = 2048;
+inline constexpr std::size_t max_stderr_head_lines = 10;
 
 /// At most `limit` bytes of `text` from its begin, as valid UTF-8 (bytes that are none become `?`). A cut is marked.
 std::string bounded_text(std::string_view text, std::size_t limit);
@@ -27,5 +30,8 @@ std::string describe_time_limit(std::string_view what, duration timeout);
 /// The last `max_stderr_lines` lines of a file, at most `max_stderr_tail` bytes, as valid UTF-8. "" where there is no
 /// such file or it is empty: a failure is reported with or without it.
 std::string tail_of_file(const std::string& path);
+
+/// The same with the first `max_stderr_head_lines` lines before it, and between them how much is left out.
+std::string excerpt_of_file(const std::string& path);
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 
 namespace troupe {
 
@@ -11,14 +12,14 @@ function_table& function_table::instance() {
   return *table;
 }
 
-std::size_t function_table::add(std::string_view key, any_function function) {
+std::size_t function_table::add(std::string_view key, any_function function, std::string_view place) {
   const std::lock_guard guard{mutex_};
   if (closed_.load(std::memory_order_relaxed)) {
     // A library that was loaded after the table had been read. Its indices could not agree with those of a peer.
     if (late_key_.empty()) late_key_ = key;
     return late_handle;
   }
-  entries_.push_back({std::string{key}, function, entries_.size()});
+  entries_.push_back({std::string{key}, std::string{place}, function, entries_.size()});
   return entries_.size() - 1;
 }
 
@@ -27,8 +28,9 @@ void function_table::close() const {
   const std::lock_guard guard{mutex_};
   if (closed_.load(std::memory_order_relaxed)) return;
   // Handles break ties so that the order does not depend on the sort; equal keys are an error that `check` reports.
-  std::sort(entries_.begin(), entries_.end(),
-            [](const entry& a, const entry& b) { return a.key != b.key ? a.key < b.key : a.handle < b.handle; });
+  std::sort(entries_.begin(), entries_.end(), [](const entry& a, const entry& b) {
+    return std::tie(a.key, a.place, a.handle) < std::tie(b.key, b.place, b.handle);
+  });
   index_.resize(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) index_[entries_[i].handle] = static_cast<std::uint32_t>(i);
   closed_.store(true, std::memory_order_release);
@@ -36,11 +38,19 @@ void function_table::close() const {
 
 result<void> function_table::check() const {
   close();
-  const auto same = std::adjacent_find(entries_.begin(), entries_.end(),
-                                       [](const entry& a, const entry& b) { return a.key == b.key; });
-  if (same != entries_.end())
+  const auto same = std::adjacent_find(entries_.begin(), entries_.end(), [](const entry& a, const entry& b) {
+    return a.key == b.key && a.place == b.place;
+  });
+  if (same != entries_.end() && same->place.empty())
     return make_error(ec::invalid_argument, "two functions are registered under the key '" + same->key +
                                                 "'; give each registered function a key of its own");
+  if (same != entries_.end())
+    return make_error(
+        ec::invalid_argument,
+        "two functions of one name, '" + same->key + "', come from sources that are both called '" + same->place +
+            "': a function that is known in its file alone (in an unnamed namespace, or "
+            "static, with lambdas in it) is told from others by the path that the compiler was given; give "
+            "one of the two functions or files another name, or compile them by different paths");
   const std::lock_guard guard{mutex_};
   if (!late_key_.empty())
     return make_error(ec::invalid_argument, "function '" + late_key_ +

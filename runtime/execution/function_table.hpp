@@ -38,11 +38,13 @@ public:
   /// The one table. The first question asked of it sorts and closes it; an entry added later is a start-up error.
   static function_table& instance();
 
-  /// Adds an entry; `instance` is filled by static initialisers only. An equal key is remembered as a start-up error.
-  /// @returns a handle for `index_of`.
-  std::size_t add(std::string_view key, any_function function);
+  /// Adds an entry; `instance` is filled by static initialisers only. An equal key of the same place is remembered as a
+  /// start-up error. @param place tells apart what several source files may call by one name; the same in all processes
+  /// that run the program. @returns a handle for `index_of`.
+  std::size_t add(std::string_view key, any_function function, std::string_view place = {});
 
-  /// Error when two entries have one key or one came too late; checked by `troupe::run` and `troupe::prepare`.
+  /// Error when two entries have one key and place or one came too late; checked by `troupe::run` and
+  /// `troupe::prepare`.
   result<void> check() const;
   /// Index in key order of the entry that `add` returned `handle` for: what travels. Throws std::logic_error for an
   /// entry that came too late.
@@ -58,23 +60,30 @@ private:
 
   struct entry {
     std::string key;
+    std::string place;
     any_function function;
     std::size_t handle;
   };
   static constexpr std::size_t late_handle = static_cast<std::size_t>(-1);
 
   mutable std::mutex mutex_;                 ///< adding and closing; a closed table is read without it
-  mutable std::vector<entry> entries_;       ///< sorted by key once closed
+  mutable std::vector<entry> entries_;       ///< sorted by key and place once closed
   mutable std::vector<std::uint32_t> index_; ///< by handle
   mutable std::atomic<bool> closed_ = false;
   std::string late_key_; ///< first key that came after closing
 };
 
-/// Registers `Function` under `key` before main when it is mentioned anywhere in the program.
+/// Registers `Function` under `Key::name()`, and `Key::place()` where it has one, before main when it is mentioned
+/// anywhere in the program.
 template <class Key, auto Function>
 struct registered_function {
   static std::uint32_t index() { return function_table::instance().index_of(handle); }
-  static inline const std::size_t handle = function_table::instance().add(Key::name(), any_function{Function});
+  static std::size_t add() {
+    std::string_view place;
+    if constexpr (requires { Key::place(); }) place = Key::place();
+    return function_table::instance().add(Key::name(), any_function{Function}, place);
+  }
+  static inline const std::size_t handle = add();
 };
 
 } // namespace troupe

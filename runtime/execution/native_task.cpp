@@ -57,12 +57,12 @@ attempt_end run(const native_plan& plan, task_context& context, std::string_view
 
 } // namespace
 
-attempt_end failed_attempt(task_status status, std::string_view message, std::string stderr_tail) {
+attempt_end failed_attempt(task_status status, std::string_view message, std::string stderr_text) {
   attempt_end end;
   end.status = status;
   end.failure = std::make_unique<task_failure>();
   end.failure->message = bounded_text(message, max_failure_message);
-  end.failure->stderr_tail = std::move(stderr_tail);
+  end.failure->stderr_text = std::move(stderr_text);
   return end;
 }
 

@@ -39,7 +39,7 @@ struct attempt_end {
 };
 
 /// An end with a failure of these (bounded) words.
-attempt_end failed_attempt(task_status status, std::string_view message, std::string stderr_tail = {});
+attempt_end failed_attempt(task_status status, std::string_view message, std::string stderr_text = {});
 
 /// Where results go that do not travel inline.
 struct result_policy {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <system_error>
 
+#include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/execution/staging_root.hpp>
 
 namespace troupe {
@@ -24,6 +25,7 @@ output_publisher::~output_publisher() {
     const std::lock_guard lock{mutex_};
     stopping_ = true;
     waiting_.clear();
+    retries_.clear();
     ends_ = {};
   }
   wake_.notify_all();
@@ -47,18 +49,13 @@ void output_publisher::discard(publication_task what) {
 
 void output_publisher::later(std::function<void()> what) {
   const std::lock_guard lock{mutex_};
-  add_chore(std::move(what));
+  leisurely_.push_back(std::move(what));
+  ensure_thread();
 }
 
-void output_publisher::forget(stage_id stage, made_root made, executor_id executor, bool is_over) {
+void output_publisher::forget(stage_id stage, std::function<void()> remove) {
   const std::lock_guard lock{mutex_};
-  const auto remove = [made = std::move(made), executor, is_over] {
-    remove_own_staging(made.root, executor);
-    if (!is_over) return;
-    remove_empty_root(made.root);
-    remove_empty_folders(made.folders);
-  };
-  start({{stage}, remove, {}});
+  start({{stage}, std::move(remove), {}});
 }
 
 void output_publisher::close(job_id job, std::vector<std::pair<stage_id, std::string>> stages) {
@@ -80,6 +77,11 @@ void output_publisher::end() {
   const std::lock_guard lock{mutex_};
   ending_ = true;
   waiting_.clear();
+  for (auto& r : retries_) // it will not be tried again, and nobody else is to
+    ends_.ends.push_back(
+        {r.what.stage, r.what.partition, r.what.attempt, publication_outcome::failed, std::move(r.reason)});
+  retries_.clear();
+  if (!ends_.ends.empty()) ensure_thread();
   start({{}, [] {}, options_.on_ended, true});
 }
 
@@ -89,9 +91,11 @@ void output_publisher::wake() {
 }
 
 void output_publisher::start(closing what) {
-  std::erase_if(waiting_, [&](const publication_task& w) {
+  const auto is_of_it = [&](const publication_task& w) {
     return std::find(what.stages.begin(), what.stages.end(), w.stage) != what.stages.end();
-  });
+  };
+  std::erase_if(waiting_, is_of_it);
+  std::erase_if(retries_, [&](const retry& r) { return is_of_it(r.what); });
   const bool tells = what.tell != nullptr;
   what.deadline = std::chrono::steady_clock::now() + options_.patience;
   closings_.push_back(std::move(what));
@@ -138,7 +142,9 @@ void output_publisher::add_chore(std::function<void()> chore) {
 void output_publisher::ensure_thread() {
   if (stopping_) return;
   if (idle_ > 0) wake_.notify_one();
-  if (chores_.size() + waiting_.size() <= idle_ || threads_.size() >= std::max(1u, options_.threads)) return;
+  if (chores_.size() + waiting_.size() + leisurely_.size() <= idle_ ||
+      threads_.size() >= std::max(1u, options_.threads))
+    return;
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) { // then those that there are do it
@@ -149,7 +155,7 @@ void output_publisher::ensure_thread() {
 void output_publisher::work() {
   ::pthread_setname_np(::pthread_self(), "publisher");
   guard lock{mutex_};
-  while (!stopping_ || !chores_.empty()) {
+  while (!stopping_ || !chores_.empty() || (!leisurely_.empty() && !at_leisure_)) {
     if (!chores_.empty() && !ends_.ends.empty() && !stopping_) { // nothing is told any more when it stops
       tell_ends(lock);                                           // removing may take long, and dependants wait for them
     } else if (!chores_.empty()) {
@@ -158,37 +164,83 @@ void output_publisher::work() {
       lock.unlock();
       chore();
       lock.lock();
-    } else if (!waiting_.empty() && (!options_.may_begin || options_.may_begin())) {
+    } else if ((!waiting_.empty() || has_due()) && (!options_.may_begin || options_.may_begin())) {
       publish_next(lock);
-    } else if (!ends_.ends.empty()) {
+    } else if (!ends_.ends.empty() && !stopping_) {
       tell_ends(lock);
+    } else if (!leisurely_.empty() && !at_leisure_) {
+      const auto what = std::move(leisurely_.front());
+      leisurely_.pop_front();
+      at_leisure_ = true;
+      lock.unlock();
+      what();
+      lock.lock();
+      at_leisure_ = false;
     } else {
-      ++idle_;
-      wake_.wait(lock);
-      --idle_;
+      wait_for_work(lock);
     }
   }
 }
 
+void output_publisher::wait_for_work(guard& lock) {
+  ++idle_;
+  std::optional<time_point> next; // those that are due wait for leave to begin
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& r : retries_)
+    if (r.at > now) next = next ? std::min(*next, r.at) : r.at;
+  if (next)
+    wake_.wait_until(lock, *next);
+  else
+    wake_.wait(lock);
+  --idle_;
+}
+
+bool output_publisher::has_due() const {
+  if (retries_.empty()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  return std::any_of(retries_.begin(), retries_.end(), [&](const retry& r) { return r.at <= now; });
+}
+
 void output_publisher::publish_next(guard& lock) {
-  const auto what = std::move(waiting_.front());
+  const auto now = std::chrono::steady_clock::now();
+  const auto due = std::find_if(retries_.begin(), retries_.end(), [&](const retry& r) { return r.at <= now; });
+  if (due != retries_.end()) {
+    auto again = std::move(*due);
+    retries_.erase(due);
+    return publish_now(lock, std::move(again));
+  }
+  retry first;
+  first.what = std::move(waiting_.front());
   waiting_.pop_front();
+  publish_now(lock, std::move(first));
+}
+
+void output_publisher::publish_now(guard& lock, retry now) {
+  const auto& what = now.what;
   ++in_hand_[what.stage];
   lock.unlock();
+  const auto place =
+      place_of(options_.session, what.stage, what.partition, what.attempt, what.executor, what.output_directory);
   published end;
   try {
-    end = options_.publishes(
-        place_of(options_.session, what.stage, what.partition, what.attempt, what.executor, what.output_directory),
-        what.outputs);
+    end = options_.publishes(place, what.outputs);
   } catch (const std::exception& e) {
-    end = {publication_outcome::failed, std::string{"cannot publish outputs: "} + e.what()};
+    end = {publication_outcome::failed, std::string{"cannot publish outputs: "} + e.what(), false};
   }
+  if (now.begun && end.outcome == publication_outcome::not_seen) end = {}; // somebody else has completed it
+  const bool again = end.may_pass && now.tries < options_.pauses.size();
+  if (end.may_pass && !again) give_up_staged(place);
   lock.lock();
-  if (!is_closing(what.stage))
-    ends_.ends.push_back({what.stage, what.partition, what.attempt, end.outcome, std::move(end.reason)});
+  const auto stage = what.stage;
+  const bool told = !is_closing(stage);
+  if (told && again && !ending_ && !stopping_) {
+    const auto at = std::chrono::steady_clock::now() + options_.pauses[now.tries];
+    retries_.push_back({what, now.tries + 1, at, now.begun || end.begun, std::move(end.reason)});
+  } else if (told && !stopping_)
+    ends_.ends.push_back({stage, what.partition, what.attempt, end.outcome, std::move(end.reason)});
   const auto enough = std::clamp<std::size_t>(waiting_.size() / std::max(1u, options_.threads), 1, max_told);
   if (ending_ || waiting_.empty() || ends_.ends.size() >= enough) tell_ends(lock);
-  if (const auto in_hand = in_hand_.find(what.stage); --in_hand->second == 0) in_hand_.erase(in_hand);
+  if (const auto in_hand = in_hand_.find(stage); --in_hand->second == 0) in_hand_.erase(in_hand);
   remove_what_is_ready();
 }
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/execution/output_publication.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
-#include <troupe/runtime/execution/staging_roots.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/scheduling/publication.hpp>
 #include <troupe/runtime/time.hpp>
@@ -49,6 +49,8 @@ public:
     std::function<bool()> may_begin;
     duration patience = std::chrono::seconds{10}; ///< with what does not end while something is closed
     action publishes = publish_staged;
+    /// Before a publication that has failed and may pass (see `published`) is tried again, each in its turn.
+    std::vector<duration> pauses{std::chrono::seconds{1}, std::chrono::seconds{5}, std::chrono::seconds{20}};
 
     // These are called on the threads, several at once, and never within the publisher's lock.
     std::function<void(publications)> on_ends;
@@ -70,11 +72,11 @@ public:
   void publish(publication_task what);
   /// Removes what waits of an attempt that was not accepted.
   void discard(publication_task what);
-  /// Runs something that takes its time with files. The publisher does not end before it has.
+  /// Runs something that takes its time with files, one at a time and after everything else. The publisher does not end
+  /// before it has.
   void later(std::function<void()> what);
-  /// Drops what has not begun of the stage, waits for what is in hand, and removes what waits of the executor; where
-  /// the stage `is_over` the root, too, if nothing else waits there, and folders made for it that are empty.
-  void forget(stage_id stage, made_root made, executor_id executor, bool is_over = true);
+  /// Drops what has not begun of the stage, waits for what is in hand, and calls `remove` on a thread.
+  void forget(stage_id stage, std::function<void()> remove);
   /// Drops what has not begun of these stages, waits for what is in hand, and removes their roots; then calls
   /// `on_closed`. Each stage comes with its output directory. @pre the job is over
   void close(job_id job, std::vector<std::pair<stage_id, std::string>> stages);
@@ -86,6 +88,15 @@ public:
 
 private:
   using guard = std::unique_lock<std::mutex>;
+
+  /// One that has failed and may pass.
+  struct retry {
+    publication_task what;
+    std::size_t tries = 0; ///< that have failed
+    time_point at;
+    bool begun = false; ///< see `published`
+    std::string reason; ///< of the last failure
+  };
 
   /// Stages that nothing more is begun of.
   struct closing {
@@ -104,8 +115,11 @@ private:
   void remove_what_is_ready();
   void add_chore(std::function<void()> chore);
   void ensure_thread();
-  void publish_next(guard& lock); ///< lets go of the lock meanwhile
-  void tell_ends(guard& lock);    ///< likewise
+  bool has_due() const;
+  void publish_next(guard& lock);           ///< lets go of the lock meanwhile
+  void publish_now(guard& lock, retry now); ///< likewise
+  void wait_for_work(guard& lock);          ///< likewise
+  void tell_ends(guard& lock);              ///< likewise
 
   void finish(std::list<closing>::iterator which); ///< @pre not locked
   void work();
@@ -116,12 +130,15 @@ private:
   std::condition_variable wake_;
   std::condition_variable timer_;
   std::deque<publication_task> waiting_;
-  std::deque<std::function<void()>> chores_;  ///< what goes before publications, and never waits for `may_begin`
-  std::map<stage_id, std::uint32_t> in_hand_; ///< only where not 0
-  publications ends_;                         ///< that have not been told
-  std::uint32_t telling_ = 0;                 ///< threads that tell some
-  std::list<closing> closings_;               ///< that have not ended
-  bool ending_ = false;                       ///< `end` was called
+  std::vector<retry> retries_;
+  std::deque<std::function<void()>> chores_;    ///< what goes before publications, and never waits for `may_begin`
+  std::deque<std::function<void()>> leisurely_; ///< see `later`
+  bool at_leisure_ = false;                     ///< a thread is at one of them
+  std::map<stage_id, std::uint32_t> in_hand_;   ///< only where not 0
+  publications ends_;                           ///< that have not been told
+  std::uint32_t telling_ = 0;                   ///< threads that tell some
+  std::list<closing> closings_;                 ///< that have not ended
+  bool ending_ = false;                         ///< `end` was called
   bool stopping_ = false;
   std::uint32_t idle_ = 0; ///< threads that wait
   std::vector<std::thread> threads_;

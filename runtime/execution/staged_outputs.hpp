@@ -1,11 +1,12 @@
 #pragma once
 
 /// The outputs of a command between its end and their place: they wait until their attempt is accepted, and are then
-/// moved to where the job wants them. Both are on the job's own file system:
+/// moved to where the job wants them (output_publication.hpp). Both are on the job's own file system:
 ///
-///     TO/.troupe-SESSION-STAGE                        the root: one for a stage, made by who begins its first attempt
-///     TO/.troupe-SESSION-STAGE/PARTITION.ATTEMPT-EXECUTOR    of an attempt that ended well: its output where it has
+///     TO/.troupe/SESSION-STAGE                        the root: one for a stage, made by who begins its first attempt
+///     TO/.troupe/SESSION-STAGE/PARTITION.ATTEMPT-EXECUTOR    of an attempt that ended well: its output where it has
 ///                                                            one, else a directory with all of them
+///     TO/.troupe/SESSION-STAGE/PARTITION.list         while the several outputs of an attempt are being moved: which
 ///
 /// Only `staging_roots` makes a root. The root goes with the job, so that a late attempt finds no place to wait in.
 /// Functions of files alone; any thread, any process that sees them. Symbolic links are never followed below a root.
@@ -17,12 +18,11 @@
 
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/result.hpp>
-#include <troupe/runtime/scheduling/publication.hpp>
 
 namespace troupe {
 
-/// The name of a root begins so.
-inline constexpr std::string_view root_prefix = ".troupe-";
+/// Troupe's own folder in an output directory.
+inline constexpr const char* own_folder = ".troupe";
 
 /// Where the outputs of one attempt wait.
 struct staging_place {
@@ -38,6 +38,12 @@ struct staging_place {
   bool operator==(const staging_place&) const = default;
 };
 
+/// Ends the name of a root that is being removed.
+inline constexpr std::string_view over_ending = "-over";
+
+/// The directories that `name` leads through below `base`, the outermost first.
+std::vector<std::string> directories_of(const std::string& base, const std::string& name);
+
 /// The root of a stage. @pre `session` may be part of a file's name
 std::string staging_root(std::string_view session, stage_id stage, const std::string& output_directory);
 
@@ -51,20 +57,6 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
 /// one that is no regular file, which will be none next time. @returns their bytes
 result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
                                     const std::vector<std::string>& names);
-
-/// What came of `publish_staged`.
-struct published {
-  publication_outcome outcome = publication_outcome::published;
-  std::string reason; ///< "" where published
-
-  bool operator==(const published&) const = default;
-};
-
-/// Moves what waits in the place over what earlier attempts have published; missing directories are made. What can be
-/// known beforehand is looked at before the first file is moved. `not_seen`: there is no such place for this process,
-/// or it may not move the first file; everything is as it was. `failed`: the files that were moved already stay, since
-/// what lay there before them is gone, and the reason names them; the rest is discarded.
-published publish_staged(const staging_place& place, const std::vector<std::string>& names);
 
 /// Removes what waits in the place, if anything does.
 void discard_staged(const staging_place& place) noexcept;

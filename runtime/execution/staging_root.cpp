@@ -1,15 +1,19 @@
 #include <troupe/runtime/execution/staging_root.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <system_error>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/output_publication.hpp>
+#include <troupe/runtime/execution/publication_list.hpp>
 #include <troupe/runtime/execution/remove_tree.hpp>
 
 namespace troupe {
@@ -20,24 +24,81 @@ namespace fs = std::filesystem;
 /// Rounds of making or removing something that others remove or make at the same time.
 constexpr int most_rounds = 20;
 
-/// The name of a root that is being removed.
-std::string over_of(const std::string& root) { return root + "-over"; }
+/// Begins the name of what is put aside to be removed.
+constexpr std::string_view aside_beginning = "over-";
+
+std::string over_of(const std::string& root) { return root + std::string{over_ending}; }
+
+std::string own_folder_of(const std::string& root) { return fs::path{root}.parent_path().string(); }
+
+/// A publication may begin at any moment. So what goes is put aside first: who writes its list after that does not find
+/// it, and who has written it before gets it back.
+void remove_unlisted(const std::string& root, const std::string& name) {
+  const auto path = root + "/" + name;
+  const auto aside = root + "/" + std::string{aside_beginning} + name;
+  if (name.starts_with(aside_beginning) || ::rename(path.c_str(), aside.c_str()) != 0) {
+    remove_tree(path);
+    return;
+  }
+  const auto list = read_publication_list(list_of({root, name, ""}));
+  if (list && list->place == name && ::rename(aside.c_str(), path.c_str()) == 0) return;
+  remove_tree(aside);
+}
+
+/// Removes of what waits in a root what `goes` says yes to, by name, and completes publications that have begun.
+template <class Predicate>
+void remove_in(const std::string& root, Predicate goes) {
+  static_cast<void>(complete_publications(root)); // what it cannot move stays, with its list
+  std::error_code ignored;
+  std::set<std::string> names; // first, since what goes while it is read may hide others
+  for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
+    names.insert(entry->path().filename().string());
+  auto stays = names;
+  std::erase_if(stays, [](const std::string& name) { return !name.ends_with(list_ending); });
+  for (const auto& list : std::set<std::string>{stays}) {
+    const auto begun = read_publication_list(root + "/" + list);
+    begun ? static_cast<void>(stays.insert(begun->place)) : static_cast<void>(stays.erase(list));
+  }
+  for (const auto& name : names)
+    if (goes(name) && !stays.contains(name)) remove_unlisted(root, name);
+}
+
+/// Of one that was renamed to be removed.
+void remove_over(const std::string& over) {
+  std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(over, ignored))) return;
+  remove_in(over, [](const std::string&) { return true; });
+  ::rmdir(over.c_str());
+}
 
 } // namespace
 
-std::vector<std::string> folders_missing_for(const std::string& root) {
-  std::vector<std::string> missing;
+made_folder identified(const std::string& path) {
+  struct statx status {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &status) != 0) return {path};
+  const bool tells = (status.stx_mask & STATX_BTIME) != 0;
+  return {path, status.stx_ino, tells ? status.stx_btime.tv_sec * 1'000'000'000 + status.stx_btime.tv_nsec : 0};
+}
+
+std::vector<made_folder> folders_missing_for(const std::string& root) {
+  std::vector<made_folder> missing;
   struct stat status {};
-  for (auto folder = fs::path{root}.parent_path(); ::stat(folder.c_str(), &status) != 0 && errno == ENOENT;
-       folder = folder.parent_path())
-    missing.push_back(folder.string());
+  for (auto folder = fs::path{root}.parent_path().parent_path();
+       ::stat(folder.c_str(), &status) != 0 && errno == ENOENT; folder = folder.parent_path())
+    missing.push_back({folder.string()});
   return missing;
 }
 
 result<void> make_root(const std::string& root) {
+  const auto own = own_folder_of(root);
   std::error_code failed;
   for (int round = 0; round < most_rounds; ++round) {
-    fs::create_directories(fs::path{root}.parent_path(), failed);
+    fs::create_directories(fs::path{own}.parent_path(), failed);
+    if (!failed && ::mkdir(own.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
+    std::error_code unknown;
+    if (const auto status = fs::symlink_status(own, unknown); fs::exists(status) && !fs::is_directory(status))
+      return make_error(ec::io, "cannot make " + root + ", where outputs would wait: " + own +
+                                    " is no folder; it is Troupe's own name there, so choose another for that");
     if (!failed && ::mkdir(root.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
     if (failed != std::errc::no_such_file_or_directory) break; // else somebody has just removed what was empty
   }
@@ -50,18 +111,16 @@ void remove_own_staging(const std::string& root, executor_id executor) noexcept 
     std::error_code ignored;
     if (!fs::is_directory(fs::symlink_status(root, ignored))) return;
     const auto mine = "-" + std::to_string(executor.value);
-    std::vector<std::string> own; // first, since what goes while it is read may hide others
-    for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
-      if (entry->path().filename().string().ends_with(mine)) own.push_back(entry->path().string());
-    for (const auto& path : own) remove_tree(path);
+    remove_in(root, [&](const std::string& name) { return name.ends_with(mine); });
   } catch (const std::exception&) { // no memory: it is left to who ends the job
   }
 }
 
 void remove_empty_root(const std::string& root) noexcept {
-  ::rmdir(root.c_str());
   try {
-    remove_tree(over_of(root));
+    ::rmdir(root.c_str());
+    remove_over(over_of(root));
+    ::rmdir(own_folder_of(root).c_str());
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }
 }
@@ -71,16 +130,21 @@ void remove_staging(const std::string& root) noexcept {
     const auto over = over_of(root);
     for (int round = 0; round < most_rounds; ++round) {
       if (::rename(root.c_str(), over.c_str()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
-      remove_tree(over); // of a process that was killed in the middle of this
+      remove_over(over); // of a process that was killed in the middle of this
     }
-    remove_tree(over);
+    remove_over(over);
+    ::rmdir(own_folder_of(root).c_str());
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }
 }
 
-void remove_empty_folders(std::vector<std::string> folders) noexcept {
-  std::sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
-  for (const auto& folder : folders) ::rmdir(folder.c_str()); // the innermost first
+bool remove_made_folder(const made_folder& folder) noexcept {
+  try {
+    if (folder.inode != 0 && identified(folder.path) != folder) return true;
+    return ::rmdir(folder.path.c_str()) == 0 || errno == ENOENT;
+  } catch (const std::exception&) { // no memory
+    return false;
+  }
 }
 
 } // namespace troupe

@@ -2,8 +2,11 @@
 
 /// The root below which the outputs of a stage wait (see staged_outputs.hpp), and the folders that have to be made for
 /// it, from their making to their end. Functions of files alone; any thread, any process that sees them. Symbolic links
-/// are never followed below a root.
+/// are never followed below a root, nor at Troupe's own folder that it lies in. Outputs that are just being put in
+/// place are never removed: their publication is completed (output_publication.hpp), and they stay where that cannot be
+/// done.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +15,21 @@
 
 namespace troupe {
 
-/// The folders that lead to the root and are not there yet, the innermost first.
-std::vector<std::string> folders_missing_for(const std::string& root);
+/// A folder that was made for a root, and which one it is: one of the same name may be somebody else's, who removed
+/// this one and made another.
+struct made_folder {
+  std::string path;
+  std::uint64_t inode = 0; ///< 0: it is just being made, or it is not known
+  std::int64_t born = 0;   ///< nanoseconds since 1970; 0 where the file system does not tell
+
+  bool operator==(const made_folder&) const = default;
+};
+
+/// The folders that lead to Troupe's own folder of the root and are not there yet, the innermost first.
+std::vector<made_folder> folders_missing_for(const std::string& root);
+
+/// The same folder as it is now.
+made_folder identified(const std::string& path);
 
 /// Makes the root where it is missing, and what leads to it.
 result<void> make_root(const std::string& root);
@@ -27,7 +43,7 @@ void remove_empty_root(const std::string& root) noexcept;
 /// Removes a root and all that waits there. From its first moment nothing more can be staged. @pre the stage is over
 void remove_staging(const std::string& root) noexcept;
 
-/// Removes those that are empty. @param folders that were made for roots
-void remove_empty_folders(std::vector<std::string> folders) noexcept;
+/// Removes a folder if it is empty and still the one that was made. @returns true where it is there no more
+bool remove_made_folder(const made_folder& folder) noexcept;
 
 } // namespace troupe

@@ -9,6 +9,7 @@
 
 #include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/command_environment.hpp>
+#include <troupe/runtime/execution/failure_logs.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/installed_stage.hpp>
 #include <troupe/runtime/execution/lease_thread.hpp>
@@ -51,7 +52,7 @@ std::shared_ptr<const stage_version> make_version(const stage_install& install, 
 struct task_runner::impl {
   explicit impl(options given)
     : opts(std::move(given)), gang(opts.on_arrival), staging({opts.session, opts.executor, opts.staging_journal}),
-      publisher(publishing()) {
+      logs(opts.session, opts.terms.logs), publisher(publishing()) {
     common.executor = opts.executor;
     common.shuffles = opts.shuffles;
     common.broadcasts = opts.broadcasts;
@@ -60,10 +61,12 @@ struct task_runner::impl {
                        inherited_environment(),
                        opts.ordinals.contains("gpu"),
                        opts.kill_grace,
-                       opts.writer_grace,
+                       opts.terms,
                        opts.limits,
                        opts.hand_over,
-                       &staging};
+                       opts.session,
+                       &staging,
+                       &logs};
     common.gang = &gang;
     common.flush_tasks = std::max(1u, opts.flush_tasks);
     common.on_outcomes = opts.on_outcomes;
@@ -82,13 +85,15 @@ struct task_runner::impl {
     output_publisher::options o;
     o.session = opts.session;
     o.threads = 1;
+    o.publishes = publish_own;
     o.on_ends = opts.on_publications;
     o.on_ended = opts.on_publishing_ended;
     return o;
   }
 
   void forget_outputs(stage_id stage, bool is_over) {
-    if (auto made = staging.forget(stage)) publisher.forget(stage, std::move(*made), opts.executor, is_over);
+    if (auto root = staging.forget(stage))
+      publisher.forget(stage, [this, root = *std::move(root), is_over] { staging.remove(root, is_over); });
   }
 
   lease_thread::lease_terms terms_of(const lease_grant& grant) const {
@@ -127,6 +132,7 @@ struct task_runner::impl {
   const options opts;
   gang_gate gang;
   staging_roots staging;
+  failure_logs logs;
   output_publisher publisher;
   std::atomic<bool> publishing_ended = false;
   lease_thread::shared common;

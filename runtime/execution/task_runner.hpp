@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <troupe/runtime/execution/attempt_group.hpp>
+#include <troupe/runtime/execution/command_terms.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/memory_split.hpp>
@@ -37,17 +38,17 @@ public:
     std::string staging_journal;                   ///< see staging_roots; "": none
     std::string stderr_file; ///< of this process, for the tail in failures; "" where shared with a host
     std::map<std::string, std::vector<std::string>>
-        ordinals;                                    ///< per resource the device order under the executor's mask
-    std::uint32_t flush_tasks = 256;                 ///< outcomes that go out as one batch
-    std::uint64_t max_inline_result = 1 << 20;       ///< bytes; larger results become blocks
-    resource_profile profile;                        ///< of the executor
-    std::int64_t cores = 1;                          ///< that it has
-    memory_split memory;                             ///< how much of its memory a task's buffers take
-    page_compression compression;                    ///< of map outputs and large results
-    command_limits limits;                           ///< what commands may take
-    bool hand_over = false;                          ///< see command_settings
-    duration kill_grace = std::chrono::seconds{10};  ///< that an attempt has to end when it was asked to
-    duration writer_grace = std::chrono::minutes{2}; ///< see command_settings
+        ordinals;                                   ///< per resource the device order under the executor's mask
+    std::uint32_t flush_tasks = 256;                ///< outcomes that go out as one batch
+    std::uint64_t max_inline_result = 1 << 20;      ///< bytes; larger results become blocks
+    resource_profile profile;                       ///< of the executor
+    std::int64_t cores = 1;                         ///< that it has
+    memory_split memory;                            ///< how much of its memory a task's buffers take
+    page_compression compression;                   ///< of map outputs and large results
+    command_limits limits;                          ///< what commands may take
+    bool hand_over = false;                         ///< see command_settings
+    duration kill_grace = std::chrono::seconds{10}; ///< that an attempt has to end when it was asked to
+    command_terms terms;
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
     std::function<void(barrier_arrival)> on_arrival; ///< a task waits for the others of its gang
     // Called on the publisher's thread.

@@ -21,11 +21,11 @@ struct command_arguments {
 };
 
 /// True for a relative path that stays below the directory it is used in: no empty part, `.` or `..`, no zero byte.
-/// `stdout` and `stderr` are false too: the command's own output is kept under these names. So is a name that begins
-/// with `.troupe-`: outputs wait below such a directory until their attempt is accepted.
+/// `stdout` and `stderr` are false too: the command's own output is kept under these names. So are `.troupe`, what is
+/// below it, and a name that begins with `.troupe-`: outputs wait there until their attempt is accepted.
 inline bool is_output_name(std::string_view name) noexcept {
   if (name == "stdout" || name == "stderr" || name.find('\0') != std::string_view::npos) return false;
-  if (name.starts_with(".troupe-")) return false;
+  if (name == ".troupe" || name.starts_with(".troupe/") || name.starts_with(".troupe-")) return false;
   while (true) {
     const auto slash = name.find('/');
     const auto part = name.substr(0, slash);

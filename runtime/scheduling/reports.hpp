@@ -45,8 +45,9 @@ std::string_view to_string(failure_cause cause) noexcept;
 struct task_failure {
   std::uint32_t index = 0; ///< position in the batch
   failure_cause cause = failure_cause::error;
-  std::string message;        ///< the task's own words, at most 4 KiB
-  std::string stderr_tail;    ///< last 20 lines of standard error (for a native task: its executor's), at most 8 KiB
+  std::string message; ///< the task's own words, at most 4 KiB
+  /// Of standard error at most 8 KiB: its first and last lines, for a native task the last ones of its executor's.
+  std::string stderr_text;
   std::int32_t exit_code = 0; ///< of a command
   std::int32_t signal = 0;    ///< that ended a command, else 0
   stage_id shuffle;           ///< fetch failure: the map stage

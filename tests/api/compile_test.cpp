@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <pthread.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +66,50 @@ TEST_F(compiled_jobs, narrow_steps_fuse_and_a_shuffle_cuts) {
   EXPECT_EQ(operations_of(1), 3u) << "shuffle read, map, count";
   EXPECT_EQ(last().max_task_failures, 7u);
   EXPECT_EQ(std::get<native_program>(read.program).build_id, "the build");
+}
+
+/// Runs it where calls that are nested as deep as a lineage is long would not fit.
+void on_a_small_stack(const std::function<void()>& what) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 512 << 10), 0);
+  pthread_t thread{};
+  const auto run = [](void* given) -> void* {
+    (*static_cast<const std::function<void()>*>(given))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&what)), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
+}
+
+TEST_F(compiled_jobs, may_come_from_a_loop_of_many_rounds) {
+  constexpr std::uint32_t rounds = 5000;
+  on_a_small_stack([&] {
+    auto d = session_.range(0, 4, 1).map([](std::int64_t n) { return std::pair{n % 2, n}; });
+    for (std::uint32_t i = 0; i < rounds; ++i) d = d.reduce_by_key(std::plus<>{}, 1);
+    EXPECT_EQ(d.count(), 2u);
+    EXPECT_EQ(last().stages.size(), rounds + 1);
+    EXPECT_EQ(last().stages[1].dependencies.at(0).stage, 0u) << "parents first";
+    runner_->jobs.clear();
+  });
+}
+
+TEST_F(compiled_jobs, of_too_many_steps_in_a_row_are_refused_with_the_cure) {
+  on_a_small_stack([&] {
+    auto d = session_.range(0, 4, 1);
+    for (int i = 0; i < 20'000; ++i) d = d.map([](std::int64_t n) { return n + 1; });
+    try {
+      d.count();
+      FAIL() << "it ran";
+    } catch (const job_error& e) {
+      EXPECT_EQ(e.code(), ec::invalid_argument);
+      EXPECT_NE(std::string{e.what()}.find("20001 steps away"), std::string::npos) << e.what();
+    }
+  });
+  auto d = session_.range(0, 4, 1);
+  for (int i = 0; i < 500; ++i) d = d.map([](std::int64_t n) { return n + 1; });
+  EXPECT_EQ(d.collect(), (std::vector<std::int64_t>{500, 501, 502, 503}));
 }
 
 TEST_F(compiled_jobs, a_range_of_many_tasks_carries_no_arguments) {

@@ -40,13 +40,14 @@ TEST(command_arguments, cut_or_longer_bytes_are_malformed) {
 }
 
 TEST(command_arguments, that_leave_their_place_are_malformed) {
-  for (const std::string bad :
-       {"", "/a", "../a", "a/../b", "a/..", "./a", "a//b", "a/", "stdout", "stderr", ".troupe-", ".troupe-s-1/a"}) {
+  for (const std::string bad : {"", "/a", "../a", "a/../b", "a/..", "./a", "a//b", "a/", "stdout", "stderr", ".troupe-",
+                                ".troupe-s-1/a", ".troupe", ".troupe/s-1/0.0-7"}) {
     EXPECT_FALSE(is_output_name(bad)) << bad;
     EXPECT_FALSE(decode_command_arguments(encode_command_arguments({{}, {bad}}))) << bad;
   }
   EXPECT_FALSE(is_output_name(std::string_view{"a\0b", 3}));
-  for (const std::string good : {"a", "a/b", "...", "a..b", ".hidden", "d/stdout", ".troupe", "d/.troupe-a"})
+  for (const std::string good :
+       {"a", "a/b", "...", "a..b", ".hidden", "d/stdout", ".troup", ".trouped", "d/.troupe-a", "d/.troupe"})
     EXPECT_TRUE(is_output_name(good)) << good;
   EXPECT_FALSE(decode_command_arguments(encode_command_arguments({{"a"}, {}})));
   EXPECT_FALSE(decode_command_arguments(encode_command_arguments({{""}, {}})));

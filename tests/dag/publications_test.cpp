@@ -214,20 +214,39 @@ TEST(publications, that_went_with_their_executor_are_made_again) {
   h.check_idle();
 }
 
-TEST(publications, that_fail_count_as_failures_of_their_task) {
+TEST(publications, that_fail_fail_their_job_and_no_command_runs_again) {
+  for (const bool gang : {false, true}) {
+    by_hand h;
+    const auto e = h.add(executor_builder{}.cores(1));
+    auto builder = job_builder{}.max_failures(2).stage("make", 1).outputs();
+    const auto job = h.submit(gang ? builder.barrier() : builder);
+    h.succeed(h.attempts(e)[0]);
+    h.publish(h.only(), publication_outcome::failed, "a directory is in its place");
+    EXPECT_THAT(h.attempts(e), IsEmpty());
+    EXPECT_EQ(h.events<events::task_failed>().back().message, "a directory is in its place");
+    EXPECT_EQ(h.events<events::task_failed>().back().cause, failure_cause::certain);
+    ASSERT_EQ(h.progress(job).state, job_state::failed);
+    EXPECT_THAT(h.end_of(job)->failure.message,
+                AllOf(HasSubstr("partition 0"), HasSubstr("a directory is in its place")));
+    h.check_idle();
+  }
+}
+
+/// Nobody sees what it has made: somebody has removed it.
+TEST(publications, of_files_that_are_gone_count_as_failures_of_their_task) {
   by_hand h;
   const auto e = h.add(executor_builder{}.cores(1));
   const auto job = h.submit(job_builder{}.max_failures(2).stage("make", 1).outputs());
-  h.succeed(h.attempts(e)[0]);
-  h.publish(h.only(), publication_outcome::failed, "no space left on device");
-  ASSERT_THAT(h.attempts(e), SizeIs(1));
-  EXPECT_EQ(h.attempts(e)[0].attempt, 1u);
-  EXPECT_EQ(h.events<events::task_failed>().back().message, "no space left on device");
-  h.succeed(h.attempts(e)[0]);
-  h.publish(h.only(), publication_outcome::failed, "no space left on device");
+  for (const attempt_number attempt : {0u, 1u}) {
+    ASSERT_THAT(h.attempts(e), SizeIs(1));
+    EXPECT_EQ(h.attempts(e)[0].attempt, attempt);
+    h.succeed(h.attempts(e)[0]);
+    h.publish(h.only(), not_seen);
+    h.report_publication(e, h.right_of(e), not_seen, "nothing is there");
+  }
   ASSERT_EQ(h.progress(job).state, job_state::failed);
   EXPECT_THAT(h.end_of(job)->failure.message,
-              AllOf(HasSubstr("failure 2 of 2 allowed"), HasSubstr("no space left on device")));
+              AllOf(HasSubstr("failure 2 of 2 allowed"), HasSubstr("nothing is there")));
   h.check_idle();
 }
 
@@ -295,7 +314,8 @@ TEST(publications, a_gang_that_failed_waits_for_what_is_being_published) {
   for (const auto& task : h.attempts(e)) h.succeed(task);
   const auto all = h.to_publish;
   ASSERT_THAT(all, SizeIs(2));
-  h.publish(all[0], publication_outcome::failed, "no space left on device");
+  h.publish(all[0], not_seen);
+  h.report_publication(e, h.right_of(e), not_seen, "somebody has removed it");
   EXPECT_THAT(h.attempts(e), IsEmpty()) << "the other one is still being published";
   h.publish(all[1]);
   const auto again = h.attempts(e);

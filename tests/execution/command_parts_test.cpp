@@ -49,14 +49,70 @@ std::string value_in(const std::vector<std::string>& environment, const std::str
   return "<unset>";
 }
 
-TEST(command_environment, what_belongs_to_troupe_is_not_inherited) {
-  ::setenv("TROUPE_SECRET_FILE", "/secret", 1);
-  ::setenv("FOR_EVERYBODY", "1", 1);
+/// The environment with these variables, for as long as this lives.
+struct with_variables {
+  explicit with_variables(environment_map v) : variables(std::move(v)) {
+    for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~with_variables() {
+    for (const auto& variable : variables) ::unsetenv(variable.first.c_str());
+  }
+  with_variables(const with_variables&) = delete;
+  with_variables& operator=(const with_variables&) = delete;
+  environment_map variables;
+};
+
+TEST(command_environment, is_inherited_but_for_what_troupe_sets_itself) {
+  const environment_map own{{"TROUPE_INPUT", "/x"},
+                            {"TROUPE_AMOUNT_X", "1"},
+                            {"TROUPE_ADDRESSES_GPU", "0"},
+                            {"TROUPE_SESSION", "s"},
+                            {"TROUPE_CPUS", "2"}};
+  const environment_map users{
+      {"FOR_EVERYBODY", "1"}, {"TROUPE_OF_ACTORS", "1"}, {"TROUPE_CONF_MASTER", "local"}, {"OMP_NUM_THREADS", "2"}};
+  const with_variables a{own};
+  const with_variables b{users};
   const auto inherited = inherited_environment();
-  ::unsetenv("TROUPE_SECRET_FILE");
-  ::unsetenv("FOR_EVERYBODY");
-  EXPECT_TRUE(inherited.contains("FOR_EVERYBODY"));
-  EXPECT_FALSE(inherited.contains("TROUPE_SECRET_FILE"));
+  for (const auto& [name, value] : users) {
+    ASSERT_TRUE(inherited.contains(name)) << name;
+    EXPECT_EQ(inherited.at(name), value);
+  }
+  for (const auto& variable : own) EXPECT_FALSE(inherited.contains(variable.first)) << variable.first;
+}
+
+TEST(command_environment, of_a_task_within_a_task_has_no_threads_of_the_outer_one) {
+  environment_map set{{"TROUPE_ATTEMPT", "/a"}, {"TROUPE_CPUS", "2"}};
+  for (const auto* name :
+       {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS"})
+    set[name] = "2";
+  {
+    const with_variables outer{set};
+    EXPECT_FALSE(inherited_environment().contains("OMP_NUM_THREADS"));
+  }
+  set["MKL_NUM_THREADS"] = "7";
+  const with_variables outer{set};
+  EXPECT_TRUE(inherited_environment().contains("OMP_NUM_THREADS")) << "somebody else has set them";
+}
+
+TEST(command_environment, tells_numeric_libraries_the_cpus_of_the_task) {
+  const auto threads = [](const environment_map& base, share cpus, bool on = true, const char* name = "OMP_NUM_THREADS",
+                          const std::map<std::string, std::string>& own = {}) {
+    command_identity identity;
+    identity.thread_variables = on;
+    task_resources resources;
+    resources.cpus = cpus;
+    return value_in(make_command_environment(base, own, identity, resources, false, {}, {}), name);
+  };
+  for (const auto* name :
+       {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS"})
+    EXPECT_EQ(threads({}, share::whole(3), true, name), "3");
+  EXPECT_EQ(threads({}, *parse_share("2.5")), "2");
+  EXPECT_EQ(threads({}, *parse_share("1/3")), "1");
+  EXPECT_EQ(threads({}, share::whole(3), false), "<unset>");
+  EXPECT_EQ(threads({{"OMP_NUM_THREADS", "8"}}, share::whole(3)), "8");
+  EXPECT_EQ(threads({{"OMP_NUM_THREADS", "8"}}, share::whole(3), true, "MKL_NUM_THREADS"), "<unset>")
+      << "it takes the other one";
+  EXPECT_EQ(threads({}, share::whole(3), true, "OMP_NUM_THREADS", {{"MKL_NUM_THREADS", "2"}}), "<unset>");
 }
 
 TEST(command_environment, tells_the_task_what_it_is_and_has) {
@@ -65,13 +121,15 @@ TEST(command_environment, tells_the_task_what_it_is_and_has) {
       share::whole(2),
       {{"gpu", {{"GPU-1", 0, share::whole(1)}, {"GPU-2", 1, share::whole(1)}}}, {"my-fpga.x", {{"f0", -1, {}}}}},
       {{"memory", share::whole(std::int64_t{1} << 30)}, {"gpu-memory", share::whole(5)}}};
-  const auto e = make_command_environment(base, {{"B", "stage"}, {"TROUPE_STAGE", "faked"}},
-                                          {5, "align", 7, 2, 9, nullptr, "/attempts/1.7.2", "/attempts/1.7.2"},
-                                          resources, true, {"/i"}, {"/o1", "/o2"});
+  const auto e =
+      make_command_environment(base, {{"B", "stage"}, {"TROUPE_STAGE", "faked"}},
+                               {"s", 5, "align", 7, 2, 9, nullptr, "/attempts/1.7.2", "/attempts/1.7.2", false},
+                               resources, true, {"/i"}, {"/o1", "/o2"});
   EXPECT_EQ(value_in(e, "A"), "executor");
   EXPECT_EQ(value_in(e, "B"), "stage");
   EXPECT_EQ(value_in(e, "OLDPWD"), "<unset>");
   EXPECT_EQ(value_in(e, "PWD"), "/attempts/1.7.2");
+  EXPECT_EQ(value_in(e, "TROUPE_SESSION"), "s");
   EXPECT_EQ(value_in(e, "TROUPE_JOB"), "5");
   EXPECT_EQ(value_in(e, "TROUPE_STAGE"), "align");
   EXPECT_EQ(value_in(e, "TROUPE_PARTITION"), "7");

@@ -54,6 +54,30 @@ TEST_F(tail, is_bounded_in_bytes) {
   EXPECT_TRUE(last.ends_with("aend"));
 }
 
+TEST_F(tail, has_the_first_lines_before_it_in_an_excerpt) {
+  const auto excerpt = [&](const std::string& content) {
+    of(content);
+    return excerpt_of_file(scratch.file("stderr"));
+  };
+  EXPECT_EQ(excerpt(""), "");
+  EXPECT_EQ(excerpt("one"), "one");
+  std::string content;
+  const auto add = [&](int from, int to) {
+    for (int i = from; i <= to; ++i) content += "line " + std::to_string(i) + "\n";
+    return content;
+  };
+  for (const auto& whole : {add(1, 9), add(10, 10), add(11, 20), add(21, 30)}) EXPECT_EQ(excerpt(whole), whole);
+  const auto more = excerpt(add(31, 99));
+  EXPECT_TRUE(more.starts_with("line 1\n")) << more;
+  EXPECT_NE(more.find("line 10\n[552 bytes are left out here]\nline 80\n"), more.npos) << more;
+  EXPECT_TRUE(more.ends_with("line 99\n")) << more;
+  const auto long_line = excerpt("begin" + std::string(100'000, 'a') + "end");
+  EXPECT_LE(long_line.size(), max_stderr_tail);
+  EXPECT_TRUE(long_line.starts_with("beginaaa") && long_line.ends_with("aaaend"));
+  EXPECT_NE(long_line.find(" bytes are left out here]\n"), long_line.npos);
+  EXPECT_EQ(excerpt_of_file(scratch.file("missing")), "");
+}
+
 TEST_F(tail, is_empty_without_a_file) {
   EXPECT_EQ(tail_of_file(""), "");
   EXPECT_EQ(tail_of_file(scratch.file("missing")), "");

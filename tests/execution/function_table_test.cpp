@@ -50,6 +50,17 @@ TEST(function_table, equal_keys_and_late_entries_are_start_up_errors) {
   ASSERT_FALSE(doubled);
   EXPECT_NE(doubled.error().message.find("'same'"), std::string::npos);
 
+  function_table placed;
+  placed.add("same", any_function{&other}, "b.cpp");
+  placed.add("same", any_function{&noop}, "a.cpp");
+  EXPECT_TRUE(placed.check());
+  EXPECT_EQ(std::get<task_function>(*placed.find(0)), &noop) << "by place, whatever came first";
+  function_table at_one_place;
+  for (int i = 0; i < 2; ++i) at_one_place.add("same", any_function{&noop}, "a.cpp");
+  const auto twice = at_one_place.check();
+  ASSERT_FALSE(twice);
+  EXPECT_NE(twice.error().message.find("both called 'a.cpp'"), std::string::npos);
+
   function_table late;
   const auto first = late.add("first", any_function{&noop});
   EXPECT_TRUE(late.check());

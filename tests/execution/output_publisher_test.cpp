@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <troupe/runtime/execution/output_publisher.hpp>
+#include <troupe/runtime/execution/staging_root.hpp>
 
 #include "process_fixture.hpp"
 
@@ -55,6 +56,12 @@ protected:
     return {{stage}, partition, 0, {7}, out, {"a"}};
   }
   std::string root(std::uint64_t stage) const { return staging_root("s", {stage}, out); }
+  void forget(output_publisher& p, std::uint64_t stage) const {
+    p.forget({stage}, [this, stage] {
+      remove_own_staging(root(stage), {7});
+      remove_empty_root(root(stage));
+    });
+  }
 
   void note(const std::string& what) {
     const std::lock_guard lock{mutex_};
@@ -244,6 +251,119 @@ TEST_F(output_publisher_test, publications_wait_until_they_may_begin) {
   EXPECT_TRUE(noted("told 0"));
 }
 
+TEST_F(output_publisher_test, tries_again_what_may_pass) {
+  auto o = base_options();
+  o.pauses = {duration::zero(), duration::zero()};
+  o.publishes = [this](const staging_place& place, const std::vector<std::string>&) -> published {
+    note("tries " + place.name);
+    const auto so_far = notes();
+    const auto tries = std::count(so_far.begin(), so_far.end(), "tries " + place.name);
+    if (place.name.starts_with("1.") && tries == 2) return {};
+    return {publication_outcome::failed, " has no room", !place.name.starts_with("3.")};
+  };
+  auto& p = start(std::move(o));
+  for (const partition_index partition : {1u, 2u, 3u}) {
+    const auto place = place_of("s", {1}, partition, 0, {7}, out);
+    fs::create_directories(place.root);
+    std::ofstream{place.path()} << "text";
+    p.publish(task(1, partition));
+  }
+  for (const auto* end : {"told 1", "told 2 has no room", "told 3 has no room"}) EXPECT_TRUE(noted(end)) << end;
+  const auto all = notes();
+  EXPECT_EQ(std::count(all.begin(), all.end(), "tries 1.0-7"), 2);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "tries 2.0-7"), 3) << "one more than there are pauses";
+  EXPECT_EQ(std::count(all.begin(), all.end(), "tries 3.0-7"), 1);
+  EXPECT_FALSE(fs::exists(root(1) + "/2.0-7")) << "it was given up";
+}
+
+TEST_F(output_publisher_test, what_is_to_be_tried_again_is_dropped_with_its_stage) {
+  std::atomic<bool> may = true;
+  auto o = base_options();
+  o.pauses = {duration::zero()};
+  o.may_begin = [&] {
+    if (!may) note("waits for leave");
+    return may.load();
+  };
+  o.publishes = [&](const staging_place& place, const std::vector<std::string>&) -> published {
+    note("tries " + place.name);
+    may = false;
+    return {publication_outcome::failed, " has no room", true};
+  };
+  auto& p = start(std::move(o));
+  p.publish(task(1, 1));
+  ASSERT_TRUE(noted("waits for leave")); // to try again
+  p.close({5}, {{{1}, out}});
+  ASSERT_TRUE(noted("closed 5"));
+  may = true;
+  p.publish(task(2, 2));
+  ASSERT_TRUE(noted("tries 2.0-7"));
+  const auto all = notes();
+  EXPECT_EQ(std::count(all.begin(), all.end(), "tries 1.0-7"), 1);
+}
+
+TEST_F(output_publisher_test, an_end_tells_what_will_not_be_tried_again) {
+  auto o = base_options();
+  o.pauses = {std::chrono::hours{1}};
+  o.publishes = [&](const staging_place&, const std::vector<std::string>&) -> published {
+    return {publication_outcome::failed, " has no room", true};
+  };
+  auto& p = start(std::move(o));
+  p.publish(task(1, 1));
+  p.publish(task(1, 99)); // by the same thread, when the other one is to be tried again
+  p.later([&] { note("both are"); });
+  ASSERT_TRUE(noted("both are"));
+  p.end();
+  ASSERT_TRUE(noted("ended"));
+  EXPECT_THAT(notes(), ElementsAre("both are", "told 1 has no room", "told 99 has no room", "ended"));
+}
+
+/// As by a job that has begun in the same folder meanwhile.
+TEST_F(output_publisher_test, what_has_begun_and_is_not_there_any_more_was_completed_by_somebody) {
+  auto o = base_options();
+  o.pauses = {duration::zero()};
+  std::atomic<int> tries = 0;
+  o.publishes = [&](const staging_place& place, const std::vector<std::string>&) -> published {
+    if (place.name.starts_with("2.")) return {publication_outcome::not_seen, " is not there"};
+    if (tries++ == 0) return {publication_outcome::failed, " has no room", true, true};
+    return {publication_outcome::not_seen, " is not there"};
+  };
+  auto& p = start(std::move(o));
+  p.publish(task(1, 1));
+  ASSERT_TRUE(noted("told 1"));
+  p.publish(task(1, 2));
+  EXPECT_TRUE(noted("told 2 is not there"));
+}
+
+TEST_F(output_publisher_test, goes_though_there_is_more_to_do_at_leisure) {
+  auto& p = start(base_options());
+  p.publish(task(1, 99));
+  ASSERT_TRUE(noted("begins 99.0-7"));
+  p.later([&] { note("at leisure"); });
+  std::thread opens{[this] { door.open(); }};
+  publisher.reset();
+  opens.join();
+  EXPECT_THAT(notes(), Contains("at leisure"));
+}
+
+TEST_F(output_publisher_test, what_has_time_goes_last_and_holds_up_nothing) {
+  gate second;
+  auto& p = start(base_options(2));
+  p.later([&] {
+    note("begins at leisure");
+    EXPECT_TRUE(second.wait());
+    note("ends at leisure");
+  });
+  ASSERT_TRUE(noted("begins at leisure"));
+  p.later([&] { note("the next"); });
+  p.publish(task(1, 0));
+  p.close({5}, {{{1}, out}});
+  EXPECT_TRUE(noted("closed 5"));
+  EXPECT_THAT(notes(), Not(Contains("the next"))) << "one thread at most is kept by it";
+  second.open();
+  publisher.reset();
+  EXPECT_THAT(notes(), Contains("the next"));
+}
+
 TEST_F(output_publisher_test, an_end_drops_what_has_not_begun_and_tells_the_rest_first) {
   auto& p = start(base_options());
   p.publish(task(1, 99));
@@ -262,7 +382,7 @@ TEST_F(output_publisher_test, an_end_waits_for_what_is_in_hand) {
   p.publish(task(1, 99));
   ASSERT_TRUE(noted("begins 99.0-7"));
   p.end();
-  p.forget({2}, {root(2), {}}, {7});
+  forget(p, 2);
   EXPECT_TRUE(eventually([&] { return !fs::exists(root(2)); })) << "by the other thread, after all that came before";
   EXPECT_THAT(notes(), IsEmpty());
   door.open();
@@ -276,7 +396,7 @@ TEST_F(output_publisher_test, what_an_executor_forgets_is_removed_and_not_publis
   p.publish(task(1, 99));
   ASSERT_TRUE(noted("begins 99.0-7"));
   p.publish(task(1, 0));
-  p.forget({1}, {root(1), {}}, {7});
+  forget(p, 1);
   p.publish(task(2, 2));
   door.open();
   ASSERT_TRUE(noted("told 2"));
@@ -290,8 +410,8 @@ TEST_F(output_publisher_test, removes_what_is_to_be_removed_before_it_goes) {
   auto& p = start(base_options());
   p.publish(task(1, 99));
   ASSERT_TRUE(noted("begins 99.0-7"));
-  p.forget({2}, {root(2), {}}, {7});
-  p.forget({1}, {root(1), {}}, {7});
+  forget(p, 2);
+  forget(p, 1);
   std::thread opens{[this] { door.open(); }};
   publisher.reset();
   opens.join();

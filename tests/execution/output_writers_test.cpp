@@ -24,7 +24,7 @@ protected:
   void run(const std::string& script, duration writer_grace, duration task_timeout = never) {
     auto options = base_options();
     options.attempts_directories = {attempts};
-    options.writer_grace = writer_grace;
+    options.terms.writer_grace = writer_grace;
     auto& r = start(options);
     r.open_lease(grant(1));
     stage_install s;

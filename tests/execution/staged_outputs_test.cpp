@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/execution/output_publication.hpp>
+#include <troupe/runtime/execution/publication_list.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/execution/staging_root.hpp>
 
@@ -16,7 +18,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
@@ -47,7 +48,8 @@ protected:
   std::vector<std::string> all() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator{to})
-      if (entry.path() != place().root) names.push_back(fs::relative(entry.path(), to));
+      if (entry.path() != place().root && entry.path() != to + "/.troupe")
+        names.push_back(fs::relative(entry.path(), to));
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -63,7 +65,7 @@ TEST_F(staging, outputs_wait_until_they_are_published) {
   const auto bytes = stage_outputs(from, place(), names);
   ASSERT_TRUE(bytes) << bytes.error().message;
   EXPECT_EQ(*bytes, 14u);
-  EXPECT_EQ(place().path(), to + "/.troupe-session-12/3.0-7");
+  EXPECT_EQ(place().path(), to + "/.troupe/session-12/3.0-7");
   EXPECT_EQ(content_of(place().path() + "/sub/c"), "gamma");
   EXPECT_FALSE(fs::exists(from + "/a"));
   EXPECT_FALSE(fs::exists(to + "/a"));
@@ -140,7 +142,7 @@ TEST_F(staging, nothing_leaves_the_output_directory) {
   fs::create_directory(place().path());
   EXPECT_EQ(publish_staged(place(), {"../x", "a"}).outcome, publication_outcome::failed);
   std::ofstream{place().path()} << "of this one";
-  EXPECT_EQ(publish_staged(place(), {"../.troupe-session-12/x"}).outcome, publication_outcome::failed);
+  EXPECT_EQ(publish_staged(place(), {"../session-12/x"}).outcome, publication_outcome::failed);
   EXPECT_EQ(content_of(place().root + "/x"), "of another attempt");
 }
 
@@ -160,23 +162,129 @@ TEST_F(staging, all_or_none_where_one_cannot_be_staged) {
   EXPECT_THAT(all(), IsEmpty());
 }
 
-TEST_F(staging, what_has_replaced_something_stays_and_is_named_where_a_later_one_fails) {
-  fs::create_symlink("/proc/self", to + "/sub"); // nobody can make a file there
+/// Two of three were moved when something came into the way of the third.
+TEST_F(staging, goes_on_later_where_one_of_several_could_not_be_moved) {
+  const std::vector<std::string> names{"a", "b", "sub/c"};
+  make("sub/c", "gamma");
+  ASSERT_TRUE(stage_outputs(from, place(), names));
+  ASSERT_EQ(write_publication_list(place(), names), 0);
+  fs::rename(place().path() + "/a", to + "/a");
+  fs::create_directories(to + "/sub/c");
+  const auto end = publish_staged(place(), names);
+  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_TRUE(end.begun);
+  EXPECT_THAT(end.reason, AllOf(HasSubstr("output 'sub/c' as"), HasSubstr("of its 3 outputs 2 are in place (a, b)"),
+                                HasSubstr("the others wait in " + to + "/.troupe")));
+  EXPECT_EQ(at("a") + at("b"), "alphabeta") << "what lay there before them cannot be brought back";
+  give_up_staged(place());
+  EXPECT_EQ(publish_staged(place(), names).outcome, publication_outcome::failed);
+  EXPECT_EQ(content_of(place().path() + "/sub/c"), "gamma") << "it is never given up half way";
+  fs::remove(to + "/sub/c");
+  EXPECT_EQ(publish_staged(place(), names), published{});
+  EXPECT_EQ(at("sub/c"), "gamma");
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+/// The first is a file whose move fails, which nobody can see beforehand.
+TEST_F(staging, leaves_all_as_it_was_where_the_first_of_several_could_not_be_moved) {
+  const elsewhere other{scratch.path()};
+  if (other.path.empty()) GTEST_SKIP() << "/dev/shm is no other file system here";
+  fs::create_directory_symlink(other.path, to + "/sub");
   std::ofstream{to + "/a"} << "earlier";
   make("sub/c", "gamma");
-  const auto end = publish({"a", "b", "sub/c"}, 0);
-  EXPECT_EQ(end.outcome, publication_outcome::failed);
-  EXPECT_THAT(end.reason, AllOf(HasSubstr("output 'sub/c' as"), EndsWith("these are in place: a, b")));
-  EXPECT_EQ(at("a") + at("b"), "alphabeta") << "what lay there before them cannot be brought back";
-  EXPECT_TRUE(fs::is_empty(place().root));
-
-  make("a", "newer");
-  make("sub/c", "gamma");
-  const auto first = publish({"sub/c", "a"}, 1);
+  const std::vector<std::string> names{"sub/c", "a"};
+  ASSERT_TRUE(stage_outputs(from, place(), names));
+  // In the way of the copy beside the target.
+  fs::create_directory(other.path + "/.troupe-session-12-3.0-7");
+  const auto first = publish_staged(place(), names);
   EXPECT_EQ(first.outcome, publication_outcome::failed);
-  EXPECT_THAT(first.reason, Not(HasSubstr("in place")));
-  EXPECT_EQ(at("a"), "alpha");
+  EXPECT_FALSE(first.begun);
+  EXPECT_THAT(first.reason, Not(HasSubstr("in place (")));
+  EXPECT_EQ(at("a"), "earlier");
   EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+/// The process that publishes is killed when some files were moved.
+TEST_F(staging, that_was_cut_off_is_completed_by_who_finds_it) {
+  const std::vector<std::string> names{"a", "b", "sub/c"};
+  make("sub/c", "gamma");
+  ASSERT_TRUE(stage_outputs(from, place(), names));
+  ASSERT_EQ(write_publication_list(place(), names), 0);
+  fs::rename(place().path() + "/a", to + "/a");
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_EQ(at("a") + at("b") + at("sub/c"), "alphabetagamma");
+  EXPECT_TRUE(fs::is_empty(place().root));
+  EXPECT_TRUE(complete_publications(place().root)) << "others may have done it";
+  EXPECT_TRUE(complete_publications(scratch.file("nothing")));
+}
+
+TEST_F(staging, of_an_earlier_attempt_is_void_when_a_later_one_is_published) {
+  const std::vector<std::string> names{"a", "b"};
+  ASSERT_TRUE(stage_outputs(from, place(0), names));
+  ASSERT_EQ(write_publication_list(place(0), names), 0);
+  fs::rename(place(0).path() + "/a", to + "/a");
+  make("a", "newer");
+  make("b", "newest");
+  EXPECT_EQ(publish(names, 1), published{});
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_EQ(at("a") + at("b"), "newernewest");
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+TEST_F(staging, is_not_completed_by_a_list_that_is_none) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  const auto list = list_of(place());
+  ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
+  const auto whole = content_of(list);
+  const auto refused = [&](const std::string& content, const char* why) {
+    std::ofstream{list} << content;
+    EXPECT_EQ(read_publication_list(list), std::nullopt) << why;
+    EXPECT_TRUE(complete_publications(place().root)) << why;
+    EXPECT_TRUE(fs::exists(place().path() + "/a")) << why;
+  };
+  const auto with = [&](std::string_view what, std::string_view other) {
+    auto changed = whole;
+    return changed.replace(changed.find(what), what.size(), other);
+  };
+  refused("", "empty");
+  refused(whole.substr(0, whole.size() - 1), "cut off");
+  refused(with("outputs of", "inputs of"), "something else");
+  refused(with("3.0-7", "../3"), "a place elsewhere");
+  refused(with("3.0-7", "3.0-7/sub"), "a place within another");
+  refused(whole + "../../a" + '\0', "a name that leads away");
+  refused(whole.substr(0, whole.find("a\0b")), "no names");
+  std::ofstream{list} << whole;
+  EXPECT_EQ(read_publication_list(list), (publication_list{"3.0-7", {"a", "b"}}));
+  fs::rename(list, list + "-target");
+  fs::create_symlink(list + "-target", list);
+  EXPECT_EQ(read_publication_list(list), std::nullopt) << "a link";
+  fs::rename(list + "-target", list);
+  if (::geteuid() != 0 || ::chown(list.c_str(), 1, static_cast<gid_t>(-1)) != 0) return;
+  EXPECT_EQ(read_publication_list(list), std::nullopt) << "another user's";
+  ASSERT_EQ(::chown(to.c_str(), 1, static_cast<gid_t>(-1)), 0);
+  EXPECT_TRUE(read_publication_list(list)) << "who owns the folder may do anything there";
+}
+
+TEST_F(staging, where_no_list_can_be_written_nothing_is_moved) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  fs::create_directory(list_of(place()) + "-new");
+  const auto end = publish_staged(place(), {"a", "b"});
+  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_THAT(end.reason, HasSubstr(list_of(place())));
+  EXPECT_THAT(all(), ElementsAre(".troupe/session-12/3.list-new"));
+}
+
+TEST_F(staging, its_own_maker_cannot_say_that_it_is_not_seen) {
+  fs::permissions(scratch.path(), static_cast<fs::perms>(0755));
+  ASSERT_TRUE(stage_outputs(from, place(), {"a"}));
+  fs::permissions(to, static_cast<fs::perms>(0555));
+  {
+    const as_anybody here;
+    EXPECT_EQ(publish_own(place(), {"a"}).outcome, publication_outcome::failed);
+  }
+  fs::permissions(to, static_cast<fs::perms>(0755));
+  discard_staged(place());
+  EXPECT_EQ(publish_own(place(), {"a"}).outcome, publication_outcome::not_seen) << "it is gone";
 }
 
 TEST_F(staging, a_removed_root_is_not_made_again) {
@@ -204,13 +312,50 @@ TEST_F(staging, sees_nothing_where_there_is_nothing) {
   EXPECT_FALSE(fs::exists(to));
 }
 
-TEST_F(staging, a_file_that_is_gone_from_its_place_is_a_failure) {
+TEST_F(staging, what_is_gone_from_its_place_is_not_seen) {
   ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
   fs::remove(place().path() + "/b");
   const auto end = publish_staged(place(), {"a", "b"});
-  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_EQ(end.outcome, publication_outcome::not_seen);
+  EXPECT_TRUE(end.gone);
   EXPECT_THAT(end.reason, HasSubstr(place().path() + "/b"));
-  EXPECT_THAT(all(), IsEmpty());
+  EXPECT_TRUE(fs::exists(place().path() + "/a")) << "others may see more";
+  EXPECT_EQ(publish_own(place(), {"a", "b"}).outcome, publication_outcome::not_seen);
+  EXPECT_THAT(all(), IsEmpty()) << "its own maker knows that it is gone";
+}
+
+/// Somebody looks whether it may be removed, and finds the list when it was put aside.
+TEST_F(staging, is_not_taken_for_moved_while_it_is_put_aside) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
+  fs::rename(place().path() + "/a", to + "/a");
+  fs::rename(place().path(), place().root + "/over");
+  auto end = publish_staged(place(), {"a", "b"});
+  EXPECT_EQ(end.outcome, publication_outcome::failed);
+  EXPECT_TRUE(end.may_pass && end.begun);
+  fs::rename(place().root + "/over", place().path());
+  EXPECT_EQ(publish_staged(place(), {"a", "b"}), published{});
+  EXPECT_EQ(at("a") + at("b"), "alphabeta");
+}
+
+TEST_F(staging, several_are_looked_at_before_the_first_is_moved) {
+  fs::permissions(scratch.path(), static_cast<fs::perms>(0755));
+  fs::create_directory(to + "/sub");
+  make("sub/c", "gamma");
+  const std::vector<std::string> names{"a", "sub/c"};
+  ASSERT_TRUE(stage_outputs(from, place(), names));
+  for (const auto& folder : {to, place().root, place().path(), place().path() + "/sub"})
+    fs::permissions(folder, fs::perms::all);
+  fs::permissions(to + "/sub", static_cast<fs::perms>(0555));
+  {
+    const as_anybody here;
+    EXPECT_EQ(publish_staged(place(), names).outcome, publication_outcome::not_seen) << "another one may";
+  }
+  EXPECT_FALSE(fs::exists(to + "/a"));
+  fs::remove(to + "/sub");
+  std::ofstream{to + "/sub"} << "a file where a folder is to be";
+  EXPECT_EQ(publish_staged(place(), names).outcome, publication_outcome::failed);
+  EXPECT_FALSE(fs::exists(to + "/a"));
 }
 
 TEST_F(staging, what_may_not_be_moved_counts_as_not_seen_and_stays) {

@@ -1,8 +1,11 @@
 #include <gmock/gmock-more-matchers.h>
 
 #include <fstream>
+#include <functional>
 #include <thread>
 
+#include <troupe/runtime/execution/output_publication.hpp>
+#include <troupe/runtime/execution/publication_list.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/execution/staging_journal.hpp>
 #include <troupe/runtime/execution/staging_root.hpp>
@@ -38,7 +41,8 @@ protected:
 };
 
 TEST_F(staging_root_test, is_made_with_what_leads_to_it) {
-  EXPECT_THAT(folders_missing_for(root()), ElementsAre(scratch.file("out/stage"), scratch.file("out")));
+  EXPECT_THAT(folders_missing_for(root()),
+              ElementsAre(made_folder{scratch.file("out/stage")}, made_folder{scratch.file("out")}));
   make(root());
   make(root()); // by another executor
   EXPECT_TRUE(fs::is_directory(root()));
@@ -61,12 +65,68 @@ TEST_F(staging_root_test, goes_with_all_that_waits_there) {
 }
 
 TEST_F(staging_root_test, leaves_no_folder_that_was_made_for_it_and_is_empty) {
-  fs::create_directories(scratch.file("out/stage/sub"));
-  std::ofstream{scratch.file("out/made")} << "text";
-  remove_empty_folders(
-      {scratch.file("out"), scratch.file("out/stage"), scratch.file("out/stage/sub"), scratch.file("no")});
-  EXPECT_TRUE(fs::exists(scratch.file("out/made")));
+  fs::create_directories(scratch.file("out/stage"));
+  const auto known = identified(scratch.file("out/stage"));
+  EXPECT_NE(known.inode, 0u);
+  EXPECT_FALSE(remove_made_folder(identified(scratch.file("out"))));
+  EXPECT_TRUE(remove_made_folder(known));
   EXPECT_FALSE(fs::exists(scratch.file("out/stage")));
+  EXPECT_TRUE(remove_made_folder(known)) << "it is not there";
+  fs::rename(scratch.file("out"), scratch.file("moved"));
+  fs::create_directory(scratch.file("out"));
+  EXPECT_TRUE(remove_made_folder(identified(scratch.file("moved"))));
+  EXPECT_TRUE(remove_made_folder({scratch.file("out"), 1, 1}));
+  EXPECT_TRUE(fs::exists(scratch.file("out"))) << "it is another one";
+  EXPECT_TRUE(remove_made_folder({scratch.file("out")}));
+  EXPECT_FALSE(fs::exists(scratch.file("out"))) << "it may have been made at any moment";
+}
+
+TEST_F(staging_root_test, does_not_lie_behind_a_link) {
+  fs::create_directories(scratch.file("out/stage"));
+  fs::create_directory(scratch.file("elsewhere"));
+  fs::create_directory_symlink(scratch.file("elsewhere"), scratch.file("out/stage/.troupe"));
+  const auto failed = make_root(root());
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr(scratch.file("out/stage/.troupe")));
+  EXPECT_TRUE(fs::is_empty(scratch.file("elsewhere")));
+}
+
+/// Several outputs of an attempt of which the first was moved when somebody was killed.
+TEST_F(staging_root_test, never_takes_away_what_is_being_put_in_place) {
+  const auto begun = [&](const std::string& in) {
+    const staging_place place{in, "0.0-7", scratch.file("out/stage")};
+    fs::create_directories(place.path());
+    std::ofstream{place.path() + "/b"} << "beta";
+    EXPECT_EQ(write_publication_list(place, {"a", "b"}), 0);
+    wait_in(in, 1, {7});
+  };
+  const auto target = scratch.file("out/stage/b");
+  const std::vector<std::function<void()>> removals{[&] { remove_own_staging(root(), {7}); },
+                                                    [&] { remove_staging(root()); },
+                                                    [&] {
+                                                      fs::rename(root(), root() + "-over");
+                                                      remove_empty_root(root());
+                                                    }};
+  for (const auto& remove : removals) {
+    make(root());
+    begun(root());
+    fs::create_directory(target); // so it cannot go on
+    remove();
+    const auto kept = fs::exists(root()) ? root() : root() + "-over";
+    EXPECT_EQ(content_of(kept + "/0.0-7/b"), "beta");
+    EXPECT_FALSE(fs::exists(kept + "/0.1-7")) << "nobody has begun with that";
+    fs::remove(target);
+    EXPECT_TRUE(complete_earlier_publications(scratch.file("out/stage"), "another"));
+    EXPECT_EQ(content_of(target), "beta");
+    fs::remove_all(scratch.file("out"));
+
+    make(root());
+    begun(root());
+    remove();
+    EXPECT_EQ(content_of(target), "beta");
+    EXPECT_FALSE(fs::exists(root() + "/0.0-7") || fs::exists(root() + "-over"));
+    fs::remove_all(scratch.file("out"));
+  }
 }
 
 /// Executors make it and end, and the driver removes it, all at once.
@@ -78,12 +138,12 @@ TEST_F(staging_root_test, is_made_though_others_remove_it) {
         const auto made = make_root(root());
         EXPECT_TRUE(made) << made.error().message;
         remove_empty_root(root());
-        remove_empty_folders({scratch.file("out/stage"), scratch.file("out")});
+        for (const auto* folder : {"out/stage", "out"}) remove_made_folder({scratch.file(folder)});
       });
     all.emplace_back([&] { remove_staging(root()); });
     for (auto& thread : all) thread.join();
     remove_empty_root(root());
-    remove_empty_folders({scratch.file("out/stage"), scratch.file("out")});
+    for (const auto* folder : {"out/stage", "out"}) remove_made_folder({scratch.file(folder)});
     ASSERT_FALSE(fs::exists(scratch.file("out"))) << "round " << round;
   }
 }
@@ -105,6 +165,15 @@ TEST_F(staging_root_test, is_left_to_others_by_an_executor_that_removes_its_own)
   remove_own_staging(root(), {7});
 }
 
+/// What a process that was killed had put aside.
+TEST_F(staging_root_test, goes_with_what_was_put_aside) {
+  make(root());
+  wait_in(root(), 0, {7});
+  fs::rename(root() + "/0.0-7", root() + "/over-0.0-7");
+  remove_own_staging(root(), {7});
+  EXPECT_TRUE(fs::is_empty(root()));
+}
+
 TEST_F(staging_root_test, that_cannot_be_made_is_named) {
   std::ofstream{scratch.file("file")} << "in the way";
   const auto failed = make_root(root({1}, "file"));
@@ -115,39 +184,45 @@ TEST_F(staging_root_test, that_cannot_be_made_is_named) {
 /// All of a session have ended, or were killed: what was noted is known to who finds the note.
 TEST_F(staging_root_test, is_found_by_what_was_noted_of_it) {
   const auto second = root({2}, "out/other");
-  for (const auto& [executor, path] : {std::pair{7u, root()}, {8u, root()}, {7u, second}}) {
-    const auto noted_root = note_root(journal, {executor}, path, folders_missing_for(path));
-    ASSERT_TRUE(noted_root) << noted_root.error().message;
-  }
+  const auto one = scratch.file("journal-7");
+  const auto other = scratch.file("journal-8");
+  auto folders = folders_missing_for(root());
+  for (const auto& folder : folders_missing_for(second)) folders.push_back(folder);
+  ASSERT_TRUE(write_staging_journal(one, {7}, {root()}, {}));
+  ASSERT_TRUE(write_staging_journal(one, {7}, {root(), second}, folders)) << "anew";
+  ASSERT_TRUE(write_staging_journal(other, {8}, {root()}, {}));
   for (const auto& path : {root(), second}) make(path);
   wait_in(root(), 0, {7});
   wait_in(root(), 1, {8});
   const auto foreign = wait_in(second, 0, {9}); // of an executor of another session directory
-  remove_noted(journal, noted::empty_folders);
+  remove_noted({one, other}, noted::empty_folders);
   EXPECT_TRUE(fs::exists(root() + "/0.1-8"));
-  remove_noted(journal, noted::own_outputs);
+  remove_noted({one, other}, noted::own_outputs);
   EXPECT_TRUE(fs::is_empty(root())) << "others work on the stage";
-  remove_noted(journal, noted::all);
+  remove_noted({one, other}, noted::all);
   EXPECT_FALSE(fs::exists(scratch.file("out/stage")));
   EXPECT_TRUE(fs::exists(foreign));
-  fs::remove_all(second);
-  remove_noted(journal, noted::empty_folders);
+  fs::remove_all(scratch.file("out/other/.troupe"));
+  remove_noted({one}, noted::empty_folders);
   EXPECT_FALSE(fs::exists(scratch.file("out")));
-  remove_noted(scratch.file("nothing"), noted::all);
+  remove_noted({scratch.file("nothing")}, noted::all);
 }
 
 TEST_F(staging_root_test, is_the_only_thing_that_a_note_can_remove) {
   const auto victim = scratch.file("precious");
   fs::create_directory(victim);
   std::ofstream{victim + "/0.0-7"} << "text";
-  std::ofstream{journal} << "7 " << victim << '\0' << "7 relative/.troupe-s-1" << '\0' << "x " << root() << '\0' << "7"
-                         << '\0' << '\0' << "folder " << victim << '\0' << "folder " << victim << "/0.0-7" << '\0'
-                         << "folder " << scratch.file("own");
+  std::ofstream{journal} << "7 " << victim << '\0' << "7 relative/.troupe/s-1" << '\0' << "x " << root() << '\0' << "7"
+                         << '\0' << '\0' << "folder 0 0 " << victim << '\0' << "folder 0 0 " << victim << "/0.0-7"
+                         << '\0' << "folder 1 1 " << scratch.file("other") << '\0' << "folder " << scratch.file("other")
+                         << '\0' << "folder 0 0 " << scratch.file("own");
   fs::create_directory(scratch.file("own"));
-  remove_noted(journal, noted::all);
+  fs::create_directory(scratch.file("other"));
+  remove_noted({journal}, noted::all);
   EXPECT_TRUE(fs::exists(victim + "/0.0-7"));
+  EXPECT_TRUE(fs::exists(scratch.file("other"))) << "it is another one";
   EXPECT_TRUE(fs::exists(scratch.file("own"))) << "an entry that was cut off may be the beginning of another path";
-  EXPECT_FALSE(note_root(scratch.file("no/folder"), {7}, root(), {}));
+  EXPECT_FALSE(write_staging_journal(scratch.file("no/folder"), {7}, {root()}, {}));
 }
 
 } // namespace

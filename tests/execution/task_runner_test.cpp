@@ -236,7 +236,7 @@ TEST_F(runner_test, an_exception_is_a_failure_with_its_bounded_words_and_the_tai
   const auto& failure = outcome->failures.at(0);
   EXPECT_TRUE(failure.message.starts_with("the reason: rrr"));
   EXPECT_LE(failure.message.size(), 4096u);
-  EXPECT_EQ(failure.stderr_tail, "last words\n");
+  EXPECT_EQ(failure.stderr_text, "last words\n");
 }
 
 TEST_F(runner_test, anything_thrown_is_a_failure) {

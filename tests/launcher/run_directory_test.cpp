@@ -119,13 +119,13 @@ TEST_F(run_directories, of_others_names_no_groups_to_us) {
 
 /// Outputs that an executor has left in `root`, as the journal of the directory says.
 void leave_outputs(const std::string& directory, const char* journal, const std::string& root) {
-  ASSERT_TRUE(note_root(directory + "/" + journal, {7}, root, folders_missing_for(root)));
+  ASSERT_TRUE(write_staging_journal(directory + "/" + journal + "7", {7}, {root}, folders_missing_for(root)));
   ASSERT_TRUE(make_root(root));
   std::ofstream{root + "/0.0-7"} << "text";
 }
 
 TEST_F(run_directories, go_with_what_waits_of_their_executors) {
-  const auto root = scratch + "/out/.troupe-s-1";
+  const auto root = scratch + "/out/.troupe/s-1";
   {
     const auto held = run_directory::create(base, "session");
     leave_outputs(held->path(), staging_journal_name, root);
@@ -196,7 +196,7 @@ TEST_F(run_directories, of_a_base_that_others_may_enter_are_left_alone) {
 }
 
 TEST_F(run_directories, believe_no_journal_that_others_may_write) {
-  const auto root = scratch + "/out/.troupe-s-1";
+  const auto root = scratch + "/out/.troupe/s-1";
   fs::create_directories(base + "/open");
   fs::permissions(base, fs::perms::owner_all);
   std::ofstream{base + "/open/lock"};

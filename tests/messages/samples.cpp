@@ -319,7 +319,7 @@ outcome_batch mixed_outcomes() {
   missing.index = 1;
   missing.cause = failure_cause::signal;
   missing.message = "no such block";
-  missing.stderr_tail = any_bytes;
+  missing.stderr_text = any_bytes;
   missing.exit_code = -1;
   missing.signal = 9;
   missing.shuffle = stage_id{20};

@@ -222,10 +222,10 @@ void scheduler_harness::end(const fake_attempt& a, task_status status, task_fail
   deliver(e.report({fake_end{a, status, {}, std::move(detail)}}));
 }
 
-void scheduler_harness::fail(const fake_attempt& a, const std::string& message, const std::string& stderr_tail) {
+void scheduler_harness::fail(const fake_attempt& a, const std::string& message, const std::string& stderr_text) {
   task_failure detail;
   detail.message = message;
-  detail.stderr_tail = stderr_tail;
+  detail.stderr_text = stderr_text;
   end(a, task_status::failed, std::move(detail));
 }
 

@@ -78,7 +78,7 @@ public:
   /// Everything everywhere, again and again, until nothing runs.
   void drain(duration run_time = std::chrono::seconds{1});
   void end(const fake_attempt& a, task_status status, task_failure detail = {});
-  void fail(const fake_attempt& a, const std::string& message, const std::string& stderr_tail = {});
+  void fail(const fake_attempt& a, const std::string& message, const std::string& stderr_text = {});
   void fetch_fail(const fake_attempt& a, stage_id shuffle, partition_index map, attempt_number map_attempt = 0);
   /// A task of a gang waits for the others.
   void arrive(const fake_attempt& a, std::uint32_t round = 0, sync_kind kind = sync_kind::barrier,

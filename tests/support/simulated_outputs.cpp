@@ -39,7 +39,7 @@ void simulator::publish(const effects::staged_attempt& what) {
     throw std::logic_error(name + " is to be published and has not succeeded, as far as the driver knows");
   if (!accepted_outputs_.insert({what.stage, what.partition, what.attempt}).second)
     throw std::logic_error(name + " is to be published twice");
-  const bool fails = strikes(60);
+  const bool fails = strikes(2000); // its job, too
   at(latency(), "the driver publishes " + name_of(what.stage, what.partition, what.attempt), [=, this] {
     if (over_.contains(what.job)) return; // closed
     publication answer{what.stage, what.partition, what.attempt, publication_outcome::published, {}};
@@ -70,11 +70,13 @@ void simulator::use_right(executor_id e, const publication_right& right) {
        auto& m = *members_.at(e);
        if (!m.alive && (!m.haunts || now_ - since > afterlife)) return;
        if (!m.alive) ++report_.late;
-       put_in_place(right.stage, right.partition, right.attempt, true);
+       const bool gone = m.alive && strikes(60); // as where the user has removed the folder
+       if (!gone) put_in_place(right.stage, right.partition, right.attempt, true);
        if (!m.alive) return; // nobody hears of it
        open_rights_.erase({right.stage, right.partition});
        auto report = m.self.report({});
-       report.publications.push_back({right.stage, right.partition, right.attempt, publication_outcome::published, {}});
+       const auto outcome = gone ? publication_outcome::not_seen : publication_outcome::published;
+       report.publications.push_back({right.stage, right.partition, right.attempt, outcome, gone ? "gone" : ""});
        deliver(e, report, "publication by executor " + std::to_string(e.value));
      });
 }

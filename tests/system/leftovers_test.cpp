@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <troupe/tests/system/program_process.hpp>
+#include <troupe/tests/system/users_folder.hpp>
 
 namespace troupe::system_tests {
 namespace {
@@ -21,30 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
-/// A user's folder with a run directory and a disk of its own.
-class leftovers : public ::testing::Test {
+class leftovers : public users_folder {
 protected:
-  leftovers() { setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1); }
-  ~leftovers() override {
-    unsetenv("XDG_RUNTIME_DIR");
-    EXPECT_TRUE(testing::wait_until([&] { return processes().empty(); })) << processes().front().text();
-  }
-
-  std::string at(const std::string& name) const { return folder.path() + "/" + name; }
-  std::vector<testing::seen_process> processes() const { return testing::processes_of(folder.path()); }
-  std::unique_ptr<program_process> started(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), TROUPE_PROGRAM);
-    arguments.insert(arguments.end(), {"--conf", "troupe.local.dir=" + at("disk")});
-    return std::make_unique<program_process>(std::move(arguments));
-  }
-  int run(std::vector<std::string> arguments) const {
-    const auto process = started(std::move(arguments));
-    const auto code = process->wait();
-    EXPECT_TRUE(code) << process->output();
-    last_output = process->output();
-    return code.value_or(-1);
-  }
-
   /// Three tasks that end, then two that do not, in folders that they have made read-only. Each says that it has begun
   /// by a line in `begun`.
   std::string job() const {
@@ -52,7 +30,8 @@ protected:
     std::ofstream{file}
         << "name: job\noutput: out/of/job\nstages:\n  quick: {tasks: 3, run: [sh, -c, 'echo x >\"$0\"; echo >>" +
                at("begun") + "', '{output}'], outputs: ['o{partition}']}\n" +
-               "  nap: {tasks: 2, after: {quick: all}, run: [sh, -c, 'mkdir -p kept/here; chmod a-w kept/here "
+               "  nap: {tasks: 2, after: {quick: all}, run: [sh, -c, 'echo said; mkdir -p kept/here; chmod a-w "
+               "kept/here "
                "kept; echo x >\"$0\"; echo >>" +
                at("begun") + "; exec sleep 1000', '{output}'], outputs: ['o{partition}']}\n";
     return file;
@@ -86,9 +65,6 @@ protected:
     EXPECT_TRUE(testing::wait_until([&] { return (all = left()).empty(); }))
         << all.size() << " such as " << all.front();
   }
-
-  testing::temporary_directory folder;
-  mutable std::string last_output;
 };
 
 struct ending {
@@ -128,11 +104,7 @@ INSTANTIATE_TEST_SUITE_P(masters, leftovers_of_killed, ::testing::Values("local[
 TEST_P(leftovers_of_killed, processes_are_removed_by_the_next_run_of_the_user) {
   const auto process = started({"run", job(), "--master", GetParam()});
   await_begun(5, *process);
-  // Stopped first, so that none clears up after another one.
-  for (const int signal : {SIGSTOP, SIGKILL})
-    for (int round = 0; round < 3; ++round)
-      for (const auto& p : processes()) ::kill(p.pid, signal);
-  ASSERT_TRUE(testing::wait_until([&] { return processes().empty(); })) << processes().front().text();
+  kill_all();
   EXPECT_FALSE(left().empty()) << "nobody was there who could have removed it";
   std::ofstream{at("next.yaml")} << "name: next\nstages: {a: {run: ['true']}}\n";
   EXPECT_EQ(run({"run", at("next.yaml"), "--master", "local[1]"}), 0) << last_output;

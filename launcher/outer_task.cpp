@@ -1,0 +1,34 @@
+#include <troupe/launcher/outer_task.hpp>
+
+#include <cstdlib>
+#include <string_view>
+
+#include <troupe/runtime/config/task_variables.hpp>
+
+extern char** environ;
+
+namespace troupe {
+
+std::string waits_for_its_own_task(const std::string& session_id) {
+  const char* const outer = std::getenv("TROUPE_SESSION");
+  if (outer == nullptr || session_id != outer) return "";
+  return "this runs in a task of the same cluster, and that task keeps what it holds while it waits here: where too "
+         "few "
+         "other executors are free, both wait for ever; let the task depend on a stage instead, or give this job a "
+         "cluster of its own, as with --master 'local[2]'";
+}
+
+std::string replaced_variables() {
+  if (std::getenv("TROUPE_ATTEMPT") != nullptr && std::getenv("TROUPE_SESSION") != nullptr) return "";
+  std::string names;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text{*entry};
+    const auto name = text.substr(0, text.find('='));
+    if (is_task_variable(name)) (names += names.empty() ? "" : ", ") += name;
+  }
+  if (names.empty()) return "";
+  return "commands do not see " + names +
+         " as set in the environment: Troupe sets variables of these names for each task (docs/job-files.md)";
+}
+
+} // namespace troupe

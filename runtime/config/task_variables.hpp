@@ -1,0 +1,28 @@
+#pragma once
+
+/// Names of the variables that Troupe sets for each task of a command, which nobody else can set for it.
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace troupe {
+
+inline constexpr std::array<std::string_view, 15> task_variables{
+    "TROUPE_ATTEMPT", "TROUPE_ATTEMPT_NUMBER", "TROUPE_CPUS",    "TROUPE_GANG",    "TROUPE_INPUT",     "TROUPE_INPUTS",
+    "TROUPE_JOB",     "TROUPE_MEMORY",         "TROUPE_OUTPUT",  "TROUPE_OUTPUTS", "TROUPE_PARTITION", "TROUPE_SESSION",
+    "TROUPE_STAGE",   "TROUPE_TASKS",          "TROUPE_EXECUTOR"};
+/// The name of a resource follows.
+inline constexpr std::array<std::string_view, 2> task_variable_prefixes{"TROUPE_ADDRESSES_", "TROUPE_AMOUNT_"};
+
+/// What numeric libraries read to know how many threads they may start.
+inline constexpr std::array<std::string_view, 5> thread_variables{
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS"};
+
+inline bool is_task_variable(std::string_view name) {
+  return std::find(task_variables.begin(), task_variables.end(), name) != task_variables.end() ||
+         std::any_of(task_variable_prefixes.begin(), task_variable_prefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+} // namespace troupe

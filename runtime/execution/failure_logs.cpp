@@ -1,0 +1,147 @@
+#include <troupe/runtime/execution/failure_logs.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <troupe/runtime/execution/file_move.hpp>
+#include <troupe/runtime/execution/staged_outputs.hpp>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files after which a folder is looked through again, and the part of the most bytes after which it is.
+constexpr std::size_t files_between = 256;
+constexpr std::uint64_t part_between = 16;
+
+fs::path logs_in(const std::string& output_directory) { return fs::path{output_directory} / own_folder / "logs"; }
+
+bool is_folder(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// A folder that only this user can look into.
+bool make_private(const fs::path& path) {
+  struct stat status {};
+  return (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) && ::lstat(path.c_str(), &status) == 0 &&
+         S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+}
+
+struct log_file {
+  std::int64_t printed = 0; ///< seconds since 1970
+  std::uint64_t bytes = 0;
+  fs::path path;
+};
+
+/// Those of all jobs, the oldest first.
+std::vector<log_file> all_in(const fs::path& logs) {
+  std::vector<log_file> all;
+  std::error_code ignored;
+  for (fs::directory_iterator job{logs, ignored}, end; !ignored && job != end; job.increment(ignored)) {
+    struct stat folder {};
+    if (::lstat(job->path().c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode) || folder.st_uid != ::geteuid())
+      continue;
+    ::rmdir(job->path().c_str()); // where it is empty
+    std::error_code gone;
+    for (fs::directory_iterator file{job->path(), gone}; !gone && file != end; file.increment(gone)) {
+      struct stat status {};
+      if (::lstat(file->path().c_str(), &status) == 0 && S_ISREG(status.st_mode))
+        all.push_back({status.st_mtim.tv_sec, static_cast<std::uint64_t>(status.st_size), file->path()});
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.printed, a.path) < std::tie(b.printed, b.path); });
+  return all;
+}
+
+} // namespace
+
+std::int64_t failure_logs::system_seconds() { return std::time(nullptr); }
+
+failure_logs::failure_logs(std::string session, log_limits limits, clock now)
+  : session_(std::move(session)), limits_(limits), now_(std::move(now)) {}
+
+kept_logs failure_logs::keep(const std::string& output_directory, job_id job, const std::string& attempt,
+                             const std::string& attempt_directory) {
+  if (limits_.age <= duration::zero()) return {};
+  const auto logs = logs_in(output_directory);
+  const auto folder = logs / (session_ + "-" + std::to_string(job.value));
+  struct stat status {};
+  bool any = false;
+  for (const auto* name : {"/stdout", "/stderr"})
+    any = any || (::lstat((attempt_directory + name).c_str(), &status) == 0 && status.st_size > 0);
+  if (!any) return {};
+  std::error_code failed;
+  fs::create_directories(output_directory, failed);
+  if (failed || (::mkdir(logs.parent_path().c_str(), 0777) != 0 && errno != EEXIST) || !is_folder(logs.parent_path()) ||
+      (::mkdir(logs.c_str(), 0777) != 0 && errno != EEXIST) || !is_folder(logs) || !make_private(folder))
+    return {};
+  const auto file = (folder / attempt).string();
+  kept_logs kept{keep_one(attempt_directory + "/stdout", file + ".out"),
+                 keep_one(attempt_directory + "/stderr", file + ".err")};
+  tally since;
+  for (const auto& path : {kept.out, kept.err})
+    if (!path.empty() && ::lstat(path.c_str(), &status) == 0) {
+      since.bytes += static_cast<std::uint64_t>(status.st_size);
+      ++since.files;
+    }
+  {
+    const std::lock_guard lock{mutex_};
+    const auto [entry, is_new] = kept_.try_emplace(logs.string());
+    entry->second.bytes += since.bytes;
+    entry->second.files += since.files;
+    if (!is_new && entry->second.files < files_between && entry->second.bytes < limits_.bytes / part_between)
+      return kept;
+    entry->second = {};
+  }
+  tidy(logs.string());
+  return kept;
+}
+
+/// @returns the new path; "" where there is nothing, or more than may be kept
+std::string failure_logs::keep_one(const std::string& from, const std::string& to) {
+  struct stat status {};
+  if (::lstat(from.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0 ||
+      static_cast<std::uint64_t>(status.st_size) > limits_.bytes)
+    return "";
+  // The same file under another name where it can be: its attempt's directory goes with the session.
+  const bool kept = ::link(from.c_str(), to.c_str()) == 0 || copy_file_as_it_is(from, to) == 0;
+  return kept ? to : "";
+}
+
+void failure_logs::tidy_once(const std::string& output_directory) {
+  const auto logs = logs_in(output_directory);
+  {
+    const std::lock_guard lock{mutex_};
+    if (!kept_.try_emplace(logs.string()).second) return;
+  }
+  tidy(logs.string());
+}
+
+void failure_logs::tidy(const std::string& logs) {
+  if (!is_folder(fs::path{logs}.parent_path()) || !is_folder(logs)) return;
+  const auto all = all_in(logs);
+  std::uint64_t bytes = 0;
+  for (const auto& file : all) bytes += file.bytes;
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(limits_.age).count();
+  for (const auto& file : all) {
+    if (bytes <= limits_.bytes && now_() - file.printed <= age) continue;
+    ::unlink(file.path.c_str());
+    ::rmdir(file.path.parent_path().c_str()); // when it was the last
+    bytes -= file.bytes;
+  }
+  ::rmdir(logs.c_str()); // where none is left
+}
+
+} // namespace troupe

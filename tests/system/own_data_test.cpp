@@ -1,0 +1,178 @@
+// What a user has, and what is called a result: whole or not there, with the words of a failure beside it.
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock-more-matchers.h>
+#include <gtest/gtest.h>
+
+#include <troupe/runtime/execution/publication_list.hpp>
+#include <troupe/tests/system/users_folder.hpp>
+
+namespace troupe::system_tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+class own_data : public users_folder {
+protected:
+  /// A job of one stage `make`, whose folder of outputs is `out/make`.
+  std::string job(const std::string& stage) const {
+    std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {" << stage << "}\n";
+    return at("job.yaml");
+  }
+  static std::string content(const std::string& path) {
+    std::ifstream file{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+  static std::size_t lines(const std::string& path) {
+    const auto text = content(path);
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  std::size_t count_of_outputs() const {
+    std::size_t count = 0;
+    std::error_code none;
+    for (fs::directory_iterator entry{at("out/make"), none}, end; !none && entry != end; entry.increment(none))
+      count += entry->path().filename().string().starts_with("o");
+    return count;
+  }
+};
+
+class on_masters : public own_data, public ::testing::WithParamInterface<const char*> {
+protected:
+  int run_job(const std::string& stage, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"run", job(stage), "--master", GetParam(), "--conf", "troupe.task.max-failures=2"});
+    return run(std::move(more));
+  }
+};
+
+class whole_results : public on_masters {};
+class failed_commands : public on_masters {};
+class task_environment : public on_masters {};
+const auto all_masters = ::testing::Values("local[2]", "local-cluster[2,1,1g]");
+const auto name_of_master = [](const auto& at) { return std::string{at.index == 0 ? "in_process" : "processes"}; };
+INSTANTIATE_TEST_SUITE_P(masters, whole_results, all_masters, name_of_master);
+INSTANTIATE_TEST_SUITE_P(masters, failed_commands, all_masters, name_of_master);
+INSTANTIATE_TEST_SUITE_P(masters, task_environment, all_masters, name_of_master);
+
+TEST_P(whole_results, that_cannot_be_put_in_place_fail_their_job_at_once) {
+  fs::create_directories(at("out/make/b"));
+  EXPECT_EQ(run_job("run: [sh, -c, 'echo run >>" + at("runs") + "; touch \"$@\"', sh, '{outputs}'], outputs: [a, b]"),
+            1);
+  EXPECT_THAT(last_output, HasSubstr("a directory is in its place"));
+  EXPECT_EQ(lines(at("runs")), 1u) << "to run it again would not mend that";
+  EXPECT_FALSE(fs::exists(at("out/make/a")));
+  EXPECT_FALSE(fs::exists(at("out/make/.troupe")));
+}
+
+/// What a session leaves of which every process was killed, on another machine.
+TEST_P(whole_results, are_completed_by_the_next_job_in_their_folder) {
+  const auto out = at("out/make");
+  const staging_place left{out + "/.troupe/killed-1-over", "0.0-7", out};
+  fs::create_directories(left.path() + "/sub");
+  std::ofstream{left.path() + "/sub/c"} << "other\n";
+  std::ofstream{out + "/a"} << "one\n";
+  ASSERT_EQ(write_publication_list(left, {"a", "sub/c"}), 0);
+  EXPECT_EQ(run_job("run: ['false'], outputs: [a, sub/c]"), 1) << last_output;
+  EXPECT_EQ(content(out + "/a") + content(out + "/sub/c"), "one\nother\n");
+  EXPECT_FALSE(fs::exists(out + "/.troupe"));
+}
+
+/// Killed at any moment of it, all processes at once.
+TEST_P(whole_results, are_whole_or_not_there_when_everybody_was_killed) {
+  constexpr std::size_t count = 3000;
+  std::string names;
+  for (std::size_t i = 0; i < count; ++i) names += (i == 0 ? "o" : ", o") + std::to_string(i);
+  const auto file = job("run: [sh, -c, 'for f; do echo x >\"$f\"; done', sh, '{outputs}'], outputs: [" + names + "]");
+  for (const bool journal_is_lost : {false, true}) {
+    const auto process = started({"run", file, "--master", GetParam()});
+    ASSERT_TRUE(testing::wait_until([&] { return count_of_outputs() > 0; })) << process->output();
+    kill_all();
+    if (journal_is_lost) { // as on another machine that sees the folder
+      fs::remove_all(at("troupe"));
+      fs::remove_all(at("disk"));
+      EXPECT_EQ(run_job("run: ['false'], outputs: [o0]"), 1) << last_output;
+    } else {
+      EXPECT_EQ(run({"run", "--master", "local[1]",
+                     [&] {
+                       std::ofstream{at("next.yaml")} << "name: next\nstages: {next: {run: ['true']}}\n";
+                       return at("next.yaml");
+                     }()}),
+                0)
+          << last_output;
+    }
+    EXPECT_EQ(count_of_outputs(), count);
+    fs::remove_all(at("out"));
+  }
+}
+
+TEST_P(failed_commands, have_said_why_when_all_is_over) {
+  const std::string fails =
+      "run: [sh, -c, 'echo the cause is here >&2; seq 2000 >&2; echo on the other; exit 3'], outputs: [o]";
+  EXPECT_EQ(run_job(fails), 1);
+  EXPECT_THAT(last_output, HasSubstr("the cause is here\n1\n2\n"));
+  EXPECT_THAT(last_output, HasSubstr(" bytes are left out here]\n"));
+  EXPECT_THAT(last_output, HasSubstr("1999\n2000\n"));
+  const auto logs = at("out/make/.troupe/logs/");
+  const auto begin = last_output.find(logs);
+  ASSERT_NE(begin, std::string::npos) << last_output;
+  const auto path = last_output.substr(begin, last_output.find(".err", begin) + 4 - begin);
+  EXPECT_EQ(lines(path), 2001u) << path;
+  EXPECT_EQ(content(path.substr(0, path.size() - 4) + ".out"), "on the other\n");
+  std::size_t attempts = 0;
+  for (const auto& entry : fs::directory_iterator{fs::path{path}.parent_path()})
+    attempts += entry.path().extension() == ".err";
+  EXPECT_EQ(attempts, 2u);
+
+  std::ofstream{at("any.yaml")} << "name: any\nstages: {any: {for-each: out/make/*, run: [cat, '{input}']}}\n";
+  EXPECT_EQ(run({"run", at("any.yaml"), "--master", "local[1]"}), 2) << "no pattern finds it: " << last_output;
+
+  EXPECT_EQ(run_job(fails, {"--conf", "troupe.logs.max-size=1k"}), 1);
+  EXPECT_THAT(last_output, Not(HasSubstr(".err"))) << "it is larger";
+  EXPECT_THAT(last_output, HasSubstr(".out")) << "that is not";
+  fs::remove_all(at("out"));
+  EXPECT_EQ(run_job(fails, {"--conf", "troupe.logs.keep=0"}), 1);
+  EXPECT_THAT(last_output, Not(HasSubstr(".err")));
+  EXPECT_FALSE(fs::exists(at("out")));
+}
+
+TEST_P(task_environment, is_the_users_but_for_what_troupe_says) {
+  const std::string shows = "run: [sh, -c, 'echo ${OMP_NUM_THREADS-unset} ${TROUPE_OF_ACTORS-unset} "
+                            "${TROUPE_INPUT-unset} >\"$0\"', '{output}'], outputs: [o]";
+  setenv("TROUPE_OF_ACTORS", "mine", 1);
+  EXPECT_EQ(run_job(shows), 0) << last_output;
+  EXPECT_EQ(content(at("out/make/o")), "1 mine unset\n");
+  EXPECT_THAT(last_output, Not(HasSubstr("warning")));
+  EXPECT_EQ(run_job(shows, {"--conf", "troupe.task.thread-variables=false"}), 0) << last_output;
+  EXPECT_EQ(content(at("out/make/o")), "unset mine unset\n");
+  setenv("TROUPE_INPUT", "/mine", 1);
+  EXPECT_EQ(run_job(shows), 0) << last_output;
+  unsetenv("TROUPE_INPUT");
+  unsetenv("TROUPE_OF_ACTORS");
+  EXPECT_EQ(content(at("out/make/o")), "1 mine unset\n");
+  EXPECT_THAT(last_output, HasSubstr("commands do not see TROUPE_INPUT"));
+}
+
+TEST_F(own_data, a_task_that_asks_its_own_cluster_is_warned) {
+  std::ofstream{at("cluster.yaml")} << "cluster:\n  hosts: [{name: here, cores: 2, memory: 8g}]\n";
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + at("cluster.yaml")}), 0) << last_output;
+  std::ofstream{at("inner.yaml")} << "name: inner\nstages: {in: {run: ['true']}}\n";
+  EXPECT_EQ(run({"run", job(std::string{"run: [sh, -c, '"} + TROUPE_PROGRAM + " run " + at("inner.yaml") +
+                            " 2>\"$0\"', '{output}'], outputs: [o]")}),
+            0)
+      << last_output;
+  EXPECT_THAT(content(at("out/make/o")), HasSubstr("this runs in a task of the same cluster"));
+  EXPECT_EQ(run({"run", at("inner.yaml")}), 0) << last_output;
+  EXPECT_THAT(last_output, Not(HasSubstr("in a task"))) << "it runs in none";
+  EXPECT_EQ(run({"cluster", "down"}), 0) << last_output;
+}
+
+} // namespace
+} // namespace troupe::system_tests
