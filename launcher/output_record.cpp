@@ -1,23 +1,21 @@
 #include <troupe/launcher/output_record.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include <troupe/launcher/record_file.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
@@ -28,11 +26,22 @@ namespace fs = std::filesystem;
 using json_object = nlohmann::ordered_json;
 
 /// Inputs that are looked at for one job; more would keep it waiting where files are far away.
-constexpr std::size_t most_looked_at = 100'000;
+constexpr std::size_t most_looks = 100'000;
 /// Inputs of one task that are named.
 constexpr std::size_t most_inputs = 1000;
 /// Files that a sentence names.
 constexpr std::size_t most_named = 3;
+/// Files that are looked for in one output directory at the end.
+constexpr std::size_t most_walked = 2'000'000;
+/// By which the kernel's time of a change may lag behind the clock.
+constexpr std::int64_t coarseness = 20'000'000;
+/// How deep the lines of a record are nested.
+constexpr int deepest = 4;
+
+std::int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
 
 std::string time_text(std::int64_t seconds) {
   const std::time_t time = seconds;
@@ -43,77 +52,53 @@ std::string time_text(std::int64_t seconds) {
 }
 
 std::string line_of(const json_object& object) {
-  return object.dump(-1, ' ', false, json_object::error_handler_t::replace) + '\n';
+  return object.dump(-1, ' ', false, json_object::error_handler_t::replace);
 }
 
-/// What earlier runs have recorded. It came from a file that others may have written: what is no record is left out.
-struct earlier_record {
-  std::map<std::string, json_object> runs;
-  std::vector<json_object> tasks;
+/// One line of a record that somebody has written. Empty fields: it does not say so.
+struct recorded_line {
+  std::string run;
+  std::string job;
+  std::string ended;
+  std::optional<std::vector<std::string>> outputs; ///< none: the line is about a run
 };
 
-std::vector<std::string> outputs_of(const json_object& task) {
-  std::vector<std::string> names;
-  if (const auto found = task.find("outputs"); found != task.end() && found->is_array())
-    for (const auto& name : *found)
-      if (name.is_string() && is_output_name(name.get_ref<const std::string&>())) names.push_back(name);
-  return names;
+std::string text_in(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string run_of(const json_object& line) {
-  const auto found = line.find("run");
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-earlier_record read_record(const fs::path& file) {
-  earlier_record record;
-  struct stat status {};
-  if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return record;
-  std::ifstream in{file};
-  for (std::string text; std::getline(in, text);) {
-    auto line = json_object::parse(text, nullptr, false);
-    if (!line.is_object() || run_of(line).empty()) continue;
-    if (line.contains("outputs"))
-      record.tasks.push_back(std::move(line));
-    else
-      record.runs.insert_or_assign(run_of(line), std::move(line));
+std::optional<recorded_line> parse_line(const std::string& text) {
+  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= deepest; };
+  const auto line = nlohmann::json::parse(text, shallow, false);
+  if (!line.is_object()) return {};
+  recorded_line out{text_in(line, "run"), text_in(line, "job"), text_in(line, "ended"), {}};
+  if (out.run.empty()) return {};
+  if (const auto outputs = line.find("outputs"); outputs != line.end() && outputs->is_array()) {
+    out.outputs.emplace();
+    for (const auto& name : *outputs)
+      if (name.is_string() && is_output_name(name.get_ref<const std::string&>())) out.outputs->push_back(name);
   }
-  return record;
+  return out;
 }
 
-/// Whole or not at all. Where it cannot be written, what was there stays.
-void write_record(const fs::path& file, const std::string& text) {
-  const auto folder = file.parent_path();
-  std::error_code unknown;
-  if (text.empty()) {
-    if (::unlink(file.c_str()) == 0) ::rmdir(folder.c_str()); // where that was all
-    return;
-  }
-  if (::mkdir(folder.c_str(), 0777) != 0 && !fs::is_directory(fs::symlink_status(folder, unknown))) return;
-  const auto beside = file.string() + "-new";
-  ::unlink(beside.c_str());
-  std::ofstream out{beside, std::ios::binary};
-  out << text;
-  out.close();
-  if (!out || ::rename(beside.c_str(), file.c_str()) != 0) ::unlink(beside.c_str());
-}
-
-bool exists(const fs::path& file) {
-  struct stat status {};
-  return ::lstat(file.c_str(), &status) == 0;
-}
-
-/// Files below the directory, by the names that outputs have.
+/// Files below the directory, by the names that outputs have. @returns false where there are too many
 template <class Each>
-void each_file_in(const fs::path& directory, Each each) {
+bool each_file_in(const fs::path& directory, Each each) {
   std::error_code failed;
-  for (fs::recursive_directory_iterator entry{directory, failed}, end; !failed && entry != end;
+  std::size_t count = 0;
+  constexpr auto how = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator entry{directory, how, failed}, end; !failed && entry != end;
        entry.increment(failed)) {
-    if (entry.depth() == 0 && entry->path().filename() == own_folder) entry.disable_recursion_pending();
+    if (++count > most_walked) return false;
     std::error_code gone;
-    if (entry->symlink_status(gone).type() == fs::file_type::regular)
+    if (entry->path().filename().string().starts_with(own_folder)) {
+      entry.disable_recursion_pending(); // of this directory's jobs, or of others that write below it
+    } else if (!entry->is_symlink(gone) && entry->is_regular_file(gone)) {
       each(entry->path().lexically_relative(directory).string());
+    }
   }
+  return true;
 }
 
 /// Some of many names.
@@ -127,6 +112,7 @@ struct counted_names {
     first.insert(std::move(name));
     if (first.size() > most_named) first.erase(std::prev(first.end()));
   }
+  std::string files() const { return std::to_string(count) + (count == 1 ? " file" : " files"); }
   std::string text() const {
     std::string text;
     for (const auto& name : first) text += (text.empty() ? "" : ", ") + name;
@@ -135,116 +121,176 @@ struct counted_names {
   }
 };
 
-std::string files(std::size_t count) { return std::to_string(count) + (count == 1 ? " file" : " files"); }
-
-/// Sentences about what lies there and was not made now.
-std::vector<std::string> describe_others(const fs::path& directory, const std::unordered_set<std::string>& made,
-                                         const earlier_record& earlier) {
-  std::unordered_map<std::string, std::string> known; // run by output
-  for (const auto& task : earlier.tasks)
-    for (auto& name : outputs_of(task)) known.insert_or_assign(std::move(name), run_of(task));
-  counted_names of_earlier_runs;
-  counted_names of_nobody;
-  each_file_in(directory, [&](std::string name) {
-    if (made.contains(name)) return;
-    const auto run = known.find(name);
-    if (run != known.end()) of_earlier_runs.runs.insert(run->second);
-    (run != known.end() ? of_earlier_runs : of_nobody).add(std::move(name));
-  });
-  std::vector<std::string> sentences;
-  if (of_earlier_runs.count > 0) {
-    std::string whose;
-    const auto run = earlier.runs.find(*of_earlier_runs.runs.begin());
-    if (of_earlier_runs.runs.size() == 1 && run != earlier.runs.end())
-      whose = " (job " + run->second.value("job", "") + ", " + run->second.value("ended", "") + ")";
-    sentences.push_back(files(of_earlier_runs.count) + " of an earlier run in " + directory.string() + ": " +
-                        of_earlier_runs.text() + whose);
-  }
-  if (of_nobody.count > 0)
-    sentences.push_back(files(of_nobody.count) + " in " + directory.string() + " that this run has not made: " +
-                        of_nobody.text());
-  return sentences;
+std::int64_t changed(const struct stat& status) {
+  return std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
 }
 
 } // namespace
 
-output_record::output_record(std::shared_ptr<const job_spec> job) : job_(std::move(job)) {
+/// What a stage has made in this run, as far as it is seen.
+struct output_record::stage_outputs {
+  std::vector<partition_index> recorded;  ///< tasks of which every output is there, and new
+  std::unordered_set<std::string> made;   ///< by these
+  std::unordered_set<std::string> others; ///< that are new as well: of tasks that were just being published
+};
+
+output_record::output_record(std::shared_ptr<const job_spec> job) : job_(std::move(job)), began_(nanoseconds_now()) {
+  std::unordered_set<std::string> directories;
+  for (const auto& stage : job_->stages)
+    if (!stage.is_native()) directories.insert(std::get<command_program>(stage.program).output_directory + "/");
+  const auto is_own = [&](const std::string& input) {
+    for (auto slash = input.rfind('/'); slash != input.npos && slash > 0; slash = input.rfind('/', slash - 1))
+      if (directories.contains(input.substr(0, slash + 1))) return true;
+    return false;
+  };
   for (const auto& stage : job_->stages) {
     if (stage.is_native() || !stage.arguments) continue;
-    for (std::size_t p = 0; p < stage.arguments->size(); ++p) {
+    for (std::size_t p = 0; p < stage.arguments->size() && looks_ < most_looks; ++p) {
       const auto decoded = decode_command_arguments((*stage.arguments)[p]);
-      if (!decoded) continue;
-      for (const auto& input : decoded->inputs)
-        if (inputs_.size() < most_looked_at) state_of(input);
+      if (!decoded || decoded->outputs.empty()) continue;
+      for (const auto& input : decoded->inputs) {
+        if (looks_ == most_looks) break;
+        if (inputs_.contains(input) || own_.contains(input)) continue;
+        is_own(input) ? static_cast<void>(own_.insert(input)) : look_at(input);
+      }
     }
   }
 }
 
-const output_record::file_state* output_record::state_of(const std::string& input) {
-  const auto known = inputs_.find(input);
-  if (known != inputs_.end()) return &known->second;
+void output_record::look_at(const std::string& input) {
+  ++looks_;
   struct stat status {};
-  if (::stat(input.c_str(), &status) != 0) return nullptr; // another stage is to make it
-  return &inputs_
-              .emplace(input, file_state{static_cast<std::uint64_t>(status.st_size), std::int64_t{status.st_mtim.tv_sec}})
-              .first->second;
+  if (::stat(input.c_str(), &status) == 0)
+    inputs_.insert_or_assign(input, file_state{static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec});
 }
 
 std::vector<std::string> output_record::finish(const std::string& session, const job_end& end,
                                                const std::vector<task_placement>& done) {
-  std::vector<std::string> sentences;
   const auto run = session + "-" + std::to_string(end.job.value);
-  const auto ended = time_text(std::time(nullptr));
-  for (std::size_t i = 0; i < job_->stages.size() && i < end.progress.stages.size(); ++i) {
-    const auto& stage = job_->stages[i];
-    const auto& known = end.progress.stages[i];
-    if (stage.is_native() || !stage.arguments) continue;
-    const auto& program = std::get<command_program>(stage.program);
-    const fs::path directory{program.output_directory};
-    const auto file = directory / own_folder / "record.jsonl";
-    std::unordered_set<std::string> made;
-    std::string text;
-    for (const auto& placement : done)
-      for (auto p = placement.partition; placement.stage == known.stage && p < placement.partition + placement.count &&
-                                         p < stage.arguments->size();
-           ++p) {
-        const auto decoded = decode_command_arguments((*stage.arguments)[p]);
-        if (!decoded || decoded->outputs.empty()) continue;
-        made.insert(decoded->outputs.begin(), decoded->outputs.end());
-        auto inputs = json_object::array();
-        for (const auto& input : decoded->inputs) {
-          if (inputs.size() == most_inputs) break;
-          const auto* const state = inputs_.size() < most_looked_at || inputs_.contains(input) ? state_of(input) : nullptr;
-          inputs.push_back({{"path", input}});
-          if (state) inputs.back().update({{"bytes", state->bytes}, {"modified", time_text(state->modified)}});
-        }
-        json_object task{{"run", run}, {"partition", p}, {"inputs", std::move(inputs)}, {"outputs", decoded->outputs}};
-        if (decoded->inputs.size() > most_inputs) task["inputs_left_out"] = decoded->inputs.size() - most_inputs;
-        text += line_of(task);
-      }
-    if (!text.empty())
-      text = line_of({{"run", run},
-                      {"job", job_->name},
-                      {"stage", stage.name},
-                      {"command", program.words},
-                      {"profile", known.profile},
-                      {"ended", ended}}) +
-             text;
-    const auto earlier = read_record(file);
-    std::set<std::string> runs_named;
-    for (const auto& task : earlier.tasks) {
-      const auto names = outputs_of(task);
-      const auto stays = [&](const std::string& name) { return !made.contains(name) && exists(directory / name); };
-      if (run_of(task) == run || std::none_of(names.begin(), names.end(), stays)) continue;
-      if (const auto its = earlier.runs.find(run_of(task)); its != earlier.runs.end() && runs_named.insert(its->first).second)
-        text += line_of(its->second);
-      text += line_of(task);
-    }
-    if (made.empty() && earlier.tasks.empty() && !exists(directory)) continue;
-    for (auto& sentence : describe_others(directory, made, earlier)) sentences.push_back(std::move(sentence));
-    write_record(file, text);
+  std::map<stage_id, std::size_t> index;
+  for (std::size_t i = 0; i < job_->stages.size() && i < end.progress.stages.size(); ++i)
+    index.emplace(end.progress.stages[i].stage, i);
+  std::vector<std::vector<bool>> is_done(job_->stages.size());
+  for (const auto& placement : done) {
+    const auto stage = index.find(placement.stage);
+    if (stage == index.end()) continue;
+    const std::size_t tasks = job_->stages[stage->second].tasks;
+    auto& of_stage = is_done[stage->second];
+    of_stage.resize(tasks);
+    for (std::size_t p = placement.partition; p < std::min<std::size_t>(tasks, placement.partition + placement.count);
+         ++p)
+      of_stage[p] = true;
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [stage, i] : index) {
+    is_done[i].resize(job_->stages[i].tasks);
+    finish_stage(run, job_->stages[i], end.progress.stages[i], is_done[i], static_cast<bool>(end.failure), sentences);
   }
   return sentences;
+}
+
+output_record::stage_outputs output_record::outputs_of(const stage_spec& stage, const std::vector<bool>& done) const {
+  stage_outputs out;
+  const auto& directory = std::get<command_program>(stage.program).output_directory;
+  for (std::size_t p = 0; p < done.size() && p < stage.arguments->size(); ++p) {
+    const auto decoded = decode_command_arguments((*stage.arguments)[p]);
+    if (!decoded || decoded->outputs.empty()) continue;
+    std::vector<std::string> fresh;
+    for (const auto& name : decoded->outputs) {
+      struct stat status {};
+      if (::lstat((directory + "/" + name).c_str(), &status) == 0 && changed(status) >= began_ - coarseness)
+        fresh.push_back(name);
+    }
+    const bool is_whole = done[p] && fresh.size() == decoded->outputs.size();
+    if (is_whole) out.recorded.push_back(static_cast<partition_index>(p));
+    (is_whole ? out.made : out.others).insert(fresh.begin(), fresh.end());
+  }
+  return out;
+}
+
+std::string output_record::task_line(const std::string& run, const stage_spec& stage, partition_index partition) {
+  const auto decoded = decode_command_arguments((*stage.arguments)[partition]);
+  auto inputs = json_object::array();
+  for (const auto& input : decoded->inputs) {
+    if (inputs.size() == most_inputs) break;
+    // Its own ones were made before those that read them.
+    if (!inputs_.contains(input) && own_.contains(input) && looks_ < most_looks) look_at(input);
+    const auto state = inputs_.find(input);
+    inputs.push_back({{"path", input}});
+    if (state != inputs_.end())
+      inputs.back().update({{"bytes", state->second.bytes}, {"modified", time_text(state->second.modified)}});
+  }
+  json_object line{
+      {"run", run}, {"partition", partition}, {"inputs", std::move(inputs)}, {"outputs", decoded->outputs}};
+  if (decoded->inputs.size() > most_inputs) line["inputs_left_out"] = decoded->inputs.size() - most_inputs;
+  return line_of(line);
+}
+
+void output_record::finish_stage(const std::string& run, const stage_spec& stage, const stage_progress& progress,
+                                 const std::vector<bool>& done, bool failed, std::vector<std::string>& sentences) {
+  if (stage.is_native() || !stage.arguments) return;
+  const auto& program = std::get<command_program>(stage.program);
+  const fs::path directory{program.output_directory};
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0) return; // nothing was made, or on another machine
+  const auto own = outputs_of(stage, done);
+  const bool any_done = std::find(done.begin(), done.end(), true) != done.end();
+  if (any_done && own.recorded.empty()) return; // what it has made is on another machine
+
+  std::map<std::string, recorded_line> runs;
+  std::unordered_map<std::string, std::string> run_of; // by output, the latest run
+  std::unordered_set<std::string> there;               // outputs of earlier runs that are
+  auto file = record_file::open(directory.string());
+  const bool readable = file && file->read([&](const std::string& text) {
+    auto line = parse_line(text);
+    if (!line || line->run == run) return;
+    if (line->outputs)
+      for (const auto& name : *line->outputs) run_of.emplace(name, line->run);
+    else
+      runs.emplace(line->run, *std::move(line));
+  });
+  counted_names of_earlier_runs;
+  counted_names of_nobody;
+  const bool all_seen = each_file_in(directory, [&](std::string name) {
+    if (own.made.contains(name) || own.others.contains(name)) return;
+    const auto whose = run_of.find(name);
+    if (whose == run_of.end()) return of_nobody.add(std::move(name));
+    of_earlier_runs.runs.insert(whose->second);
+    there.insert(name);
+    of_earlier_runs.add(std::move(name));
+  });
+  if (of_earlier_runs.count > 0) {
+    const bool is_one = of_earlier_runs.runs.size() == 1;
+    const auto known = runs.find(*of_earlier_runs.runs.begin());
+    const auto whose =
+        is_one && known != runs.end() ? " (job " + known->second.job + ", " + known->second.ended + ")" : "";
+    sentences.push_back(of_earlier_runs.files() + (is_one ? " of an earlier run in " : " of earlier runs in ") +
+                        directory.string() + ": " + of_earlier_runs.text() + whose);
+  }
+  if (of_nobody.count > 0 && (failed || !runs.empty()))
+    sentences.push_back(of_nobody.files() + " in " + directory.string() +
+                        " that no run has recorded: " + of_nobody.text());
+
+  if (!file || !readable || !all_seen) return; // what is there stays
+  if (!own.recorded.empty())
+    file->add(line_of({{"run", run},
+                       {"job", job_->name},
+                       {"stage", stage.name},
+                       {"command", program.words},
+                       {"profile", progress.profile},
+                       {"ended", time_text(nanoseconds_now() / 1'000'000'000)}}));
+  for (const auto partition : own.recorded) file->add(task_line(run, stage, partition));
+  if (!there.empty())
+    file->read([&](const std::string& text) {
+      const auto line = parse_line(text);
+      if (!line || line->run == run) return;
+      const auto stays = [&](const std::string& name) { return there.contains(name) && run_of.at(name) == line->run; };
+      if (line->outputs ? std::any_of(line->outputs->begin(), line->outputs->end(), stays)
+                        : of_earlier_runs.runs.contains(line->run))
+        file->add(text);
+    });
+  if (!file->commit())
+    sentences.push_back("what the job has made in " + directory.string() + " could not be recorded there");
 }
 
 } // namespace troupe

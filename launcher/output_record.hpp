@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <troupe/runtime/dag/job_spec.hpp>
@@ -24,10 +25,10 @@ namespace troupe {
 /// One thread.
 class output_record {
 public:
-  /// Looks at the inputs as they are before the job begins.
+  /// Looks at the inputs as they are before the job begins, but for those that it makes itself.
   explicit output_record(std::shared_ptr<const job_spec> job);
 
-  /// Records what the job has made, as far as this process sees its output directories. @param done accepted attempts
+  /// Records what the job has made, as far as this process sees it. @param done accepted attempts
   /// @returns sentences about files that lie there and that it has not made
   std::vector<std::string> finish(const std::string& session, const job_end& end,
                                   const std::vector<task_placement>& done);
@@ -37,10 +38,19 @@ private:
     std::uint64_t bytes = 0;
     std::int64_t modified = 0; ///< seconds since 1970
   };
-  const file_state* state_of(const std::string& input);
+  struct stage_outputs;
+
+  void look_at(const std::string& input);
+  stage_outputs outputs_of(const stage_spec& stage, const std::vector<bool>& done) const;
+  std::string task_line(const std::string& run, const stage_spec& stage, partition_index partition);
+  void finish_stage(const std::string& run, const stage_spec& stage, const stage_progress& progress,
+                    const std::vector<bool>& done, bool failed, std::vector<std::string>& sentences);
 
   const std::shared_ptr<const job_spec> job_;
+  const std::int64_t began_;                           ///< nanoseconds since 1970
   std::unordered_map<std::string, file_state> inputs_; ///< of those that were there
+  std::unordered_set<std::string> own_;                ///< paths of the job's own outputs that it reads
+  std::size_t looks_ = 0;
 };
 
 } // namespace troupe

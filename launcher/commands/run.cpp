@@ -1,6 +1,9 @@
+#include <exception>
 #include <iostream>
 #include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include <unistd.h>
 
@@ -10,6 +13,7 @@
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/kept_session.hpp>
 #include <troupe/launcher/local_directories.hpp>
+#include <troupe/launcher/output_record.hpp>
 #include <troupe/launcher/progress_display.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
@@ -39,6 +43,18 @@ void print_end(const job_end& end) {
   auto out = json_of(end.progress);
   if (end.failure) out["error"] = {{"kind", to_string(end.failure.code)}, {"message", end.failure.message}};
   print_json(out);
+}
+
+/// Records what the job has made, and names files beside it that it has not.
+void say_what_is_whose(output_record& record, const std::string& session, const job_end& end,
+                       const result<std::vector<task_placement>>& done) {
+  const auto say = [](const std::string& sentence) { std::cerr << "troupe: " << printable(sentence, true) << '\n'; };
+  try {
+    if (!done) return say("what the job has made is not recorded beside it: " + done.error().message);
+    for (const auto& sentence : record.finish(session, end, *done)) say(sentence);
+  } catch (const std::exception& e) { // such as no memory: the job is as it is
+    say(std::string{"what the job has made is not recorded beside it: "} + e.what());
+  }
 }
 
 } // namespace
@@ -76,10 +92,15 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 
-  const auto end = jobs->run(std::make_shared<const job_spec>(std::move(*job)));
+  const auto spec = std::make_shared<const job_spec>(std::move(*job));
+  output_record record{spec};
+  const auto end = jobs->run(spec);
   if (flags.json && end.job) print_end(end);
+  const auto session = (*app)->session_id();
+  const auto done = end.job ? jobs->placements(end.job) : result<std::vector<task_placement>>{end.failure};
   app->reset();
   display.finish();
+  if (end.job && !stop.requested()) say_what_is_whose(record, session, end, done);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
     return 130;

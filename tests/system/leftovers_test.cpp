@@ -50,9 +50,22 @@ protected:
     std::error_code ignored;
     std::error_code gone; // at any moment, what a process is removing
     for (fs::recursive_directory_iterator entry{at("out"), gone}, end; !gone && entry != end; entry.increment(gone))
-      if (entry->path().filename().string().starts_with(".troupe") ||
-          (entry->is_directory(ignored) && fs::is_empty(entry->path(), ignored)))
+      if (entry->path().filename() == ".troupe") {
+        // What failed commands have printed stays, and what is whose.
+        std::size_t kept = 0;
+        for (fs::directory_iterator own{entry->path(), gone}; !gone && own != fs::directory_iterator{};
+             own.increment(gone))
+          if (const auto name = own->path().filename(); name == "logs" || name == "record.jsonl")
+            ++kept;
+          else
+            all.push_back(own->path().string());
+        const auto beside = std::distance(fs::directory_iterator{entry->path().parent_path(), gone}, {});
+        if (kept == 0 || (beside == 1 && !fs::exists(entry->path() / "logs"))) all.push_back(entry->path().string());
+        entry.disable_recursion_pending();
+      } else if (entry->path().filename().string().starts_with(".troupe") ||
+                 (entry->is_directory(ignored) && fs::is_empty(entry->path(), ignored))) {
         all.push_back(entry->path().string());
+      }
     if (gone && fs::exists(at("out"), ignored)) all.push_back("something that is being removed");
     if (fs::is_empty(at("out"), ignored) && !ignored) all.push_back(at("out"));
     for (const auto& base : {at("troupe"), at("disk/troupe-" + std::to_string(geteuid()))})

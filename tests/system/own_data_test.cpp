@@ -54,11 +54,13 @@ protected:
 };
 
 class whole_results : public on_masters {};
+class records : public on_masters {};
 class failed_commands : public on_masters {};
 class task_environment : public on_masters {};
 const auto all_masters = ::testing::Values("local[2]", "local-cluster[2,1,1g]");
 const auto name_of_master = [](const auto& at) { return std::string{at.index == 0 ? "in_process" : "processes"}; };
 INSTANTIATE_TEST_SUITE_P(masters, whole_results, all_masters, name_of_master);
+INSTANTIATE_TEST_SUITE_P(masters, records, all_masters, name_of_master);
 INSTANTIATE_TEST_SUITE_P(masters, failed_commands, all_masters, name_of_master);
 INSTANTIATE_TEST_SUITE_P(masters, task_environment, all_masters, name_of_master);
 
@@ -110,6 +112,66 @@ TEST_P(whole_results, are_whole_or_not_there_when_everybody_was_killed) {
     }
     EXPECT_EQ(count_of_outputs(), count);
     fs::remove_all(at("out"));
+  }
+}
+
+TEST_P(records, say_what_is_whose) {
+  for (const auto* name : {"a.txt", "b.txt", "c.txt"}) std::ofstream{at(name)} << "text";
+  const auto stage = [&](const std::string& inputs) {
+    return "for-each: [" + inputs + "], run: [cp, '{input}', '{output}'], outputs: ['{stem}.out']";
+  };
+  EXPECT_EQ(run_job(stage("a.txt, b.txt, c.txt")), 0) << last_output;
+  EXPECT_THAT(last_output, Not(HasSubstr("earlier run")));
+  const auto record = at("out/make/.troupe/record.jsonl");
+  auto text = content(record);
+  EXPECT_THAT(text, HasSubstr(R"("job":"own","stage":"make","command":["cp","{input}","{output}"],"profile":)"));
+  EXPECT_THAT(text, HasSubstr("\"inputs\":[{\"path\":\"" + at("a.txt") + "\",\"bytes\":4,\"modified\":\"20"));
+  EXPECT_EQ(lines(record), 4u) << text;
+
+  std::ofstream{at("out/make/mine")} << "the user's";
+  EXPECT_EQ(run_job(stage("b.txt")), 0) << last_output;
+  EXPECT_THAT(last_output, HasSubstr("2 files of an earlier run in " + at("out/make") + ": a.out, c.out (job own, 20"));
+  EXPECT_THAT(last_output, HasSubstr("1 file in " + at("out/make") + " that no run has recorded: mine\n"));
+  EXPECT_EQ(lines(record), 5u) << "two tasks of the first run, one of this: " << content(record);
+
+  fs::remove(at("out/make/a.out"));
+  fs::remove(at("out/make/mine"));
+  EXPECT_EQ(run_job("run: [sh, -c, 'exit 1'], outputs: [c.out]"), 1);
+  EXPECT_THAT(last_output, HasSubstr("2 files of earlier runs in " + at("out/make") + ": b.out, c.out\n"));
+  EXPECT_EQ(lines(record), 4u) << content(record);
+
+  // Somebody else may have written it.
+  std::ofstream{record, std::ios::app} << "{\"run\":\"x\",\"job\":5}\n"
+                                       << std::string(100'000, '[') << "\n{\"run\":\"y\",\"outputs\":[\"b.out\",7]}\n";
+  EXPECT_EQ(run_job("run: [sh, -c, 'exit 1'], outputs: [c.out]"), 1);
+  EXPECT_THAT(last_output, HasSubstr("2 files of earlier runs in " + at("out/make") + ": b.out, c.out\n"));
+  for (const auto* name : {"b.out", "c.out"}) fs::remove(at(std::string{"out/make/"} + name));
+  EXPECT_EQ(run_job("run: [sh, -c, 'exit 1'], outputs: [c.out]"), 1);
+  EXPECT_FALSE(fs::exists(record));
+
+  // Nothing is written, nor removed, behind a link.
+  fs::create_directory(at("elsewhere"));
+  std::ofstream{at("elsewhere/record.jsonl")} << "the user's\n";
+  fs::remove_all(at("out/make/.troupe"));
+  fs::create_directory_symlink(at("elsewhere"), at("out/make/.troupe"));
+  EXPECT_EQ(run_job("run: [sh, -c, 'exit 1'], outputs: [c.out]"), 1);
+  fs::remove(at("out/make/.troupe"));
+  fs::create_directory(at("out/make/.troupe"));
+  fs::create_symlink(at("elsewhere/record.jsonl"), record);
+  EXPECT_EQ(run_job(stage("a.txt")), 0) << last_output;
+  EXPECT_EQ(content(at("elsewhere/record.jsonl")), "the user's\n");
+}
+
+TEST_P(records, of_a_pipeline_say_what_was_read) {
+  std::ofstream{at("a.txt")} << "text";
+  std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: a.txt, run: [cp, '{input}', '{output}'], "
+                                   "outputs: [o]}\n  size: {after: {make: one-to-one}, run: [sh, -c, 'wc -c <$1 >$2', "
+                                   "sh, '{input}', '{output}'], outputs: [n]}\n";
+  for (const auto* bytes : {"4", "11"}) {
+    EXPECT_EQ(run({"run", at("job.yaml"), "--master", GetParam()}), 0) << last_output;
+    EXPECT_THAT(content(at("out/size/.troupe/record.jsonl")),
+                HasSubstr(at("out/make/o") + "\",\"bytes\":" + bytes + ","));
+    std::ofstream{at("a.txt")} << "longer text";
   }
 }
 
