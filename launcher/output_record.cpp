@@ -82,13 +82,12 @@ std::optional<recorded_line> parse_line(const std::string& text) {
   return out;
 }
 
-/// Files below the directory, by the names that outputs have. @returns false where there are too many
+/// Files below the directory, by the names that outputs have. @returns false where not all can be seen
 template <class Each>
 bool each_file_in(const fs::path& directory, Each each) {
   std::error_code failed;
   std::size_t count = 0;
-  constexpr auto how = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator entry{directory, how, failed}, end; !failed && entry != end;
+  for (fs::recursive_directory_iterator entry{directory, failed}, end; !failed && entry != end;
        entry.increment(failed)) {
     if (++count > most_walked) return false;
     std::error_code gone;
@@ -98,7 +97,7 @@ bool each_file_in(const fs::path& directory, Each each) {
       each(entry->path().lexically_relative(directory).string());
     }
   }
-  return true;
+  return !failed;
 }
 
 /// Some of many names.
@@ -259,7 +258,7 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
     there.insert(name);
     of_earlier_runs.add(std::move(name));
   });
-  if (of_earlier_runs.count > 0) {
+  if (all_seen && of_earlier_runs.count > 0) {
     const bool is_one = of_earlier_runs.runs.size() == 1;
     const auto known = runs.find(*of_earlier_runs.runs.begin());
     const auto whose =
@@ -267,11 +266,17 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
     sentences.push_back(of_earlier_runs.files() + (is_one ? " of an earlier run in " : " of earlier runs in ") +
                         directory.string() + ": " + of_earlier_runs.text() + whose);
   }
-  if (of_nobody.count > 0 && (failed || !runs.empty()))
+  if (all_seen && of_nobody.count > 0 && (failed || !runs.empty()))
     sentences.push_back(of_nobody.files() + " in " + directory.string() +
                         " that no run has recorded: " + of_nobody.text());
 
-  if (!file || !readable || !all_seen) return; // what is there stays
+  const auto complain = [&] {
+    sentences.push_back("what the job has made in " + directory.string() + " could not be recorded there");
+  };
+  if (!file || !readable) { // what is there stays
+    if (!own.recorded.empty()) complain();
+    return;
+  }
   if (!own.recorded.empty())
     file->add(line_of({{"run", run},
                        {"job", job_->name},
@@ -280,17 +285,19 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
                        {"profile", progress.profile},
                        {"ended", time_text(nanoseconds_now() / 1'000'000'000)}}));
   for (const auto partition : own.recorded) file->add(task_line(run, stage, partition));
-  if (!there.empty())
+  if (!there.empty() || !all_seen)
     file->read([&](const std::string& text) {
       const auto line = parse_line(text);
       if (!line || line->run == run) return;
-      const auto stays = [&](const std::string& name) { return there.contains(name) && run_of.at(name) == line->run; };
+      const auto stays = [&](const std::string& name) {
+        const bool is_there = all_seen ? there.contains(name) : !own.made.contains(name);
+        return is_there && run_of.at(name) == line->run;
+      };
       if (line->outputs ? std::any_of(line->outputs->begin(), line->outputs->end(), stays)
-                        : of_earlier_runs.runs.contains(line->run))
+                        : !all_seen || of_earlier_runs.runs.contains(line->run))
         file->add(text);
     });
-  if (!file->commit())
-    sentences.push_back("what the job has made in " + directory.string() + " could not be recorded there");
+  if (!file->commit()) complain();
 }
 
 } // namespace troupe

@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -24,7 +26,7 @@ constexpr std::size_t longest_line = 4 << 20;
 /// Executors may be removing the folder, where it is empty, just when it is to be held.
 constexpr int most_rounds = 20;
 /// Others hold it for as long as they write it.
-constexpr int most_waits = 50;
+constexpr int most_waits = 500;
 constexpr std::chrono::milliseconds wait_between{20};
 
 bool lock_alone(int folder) {
@@ -42,6 +44,16 @@ bool is_in(int parent, int folder) {
   }, held{};
   return ::fstatat(parent, own_folder, &by_name, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(folder, &held) == 0 &&
          by_name.st_dev == held.st_dev && by_name.st_ino == held.st_ino;
+}
+
+/// Those of processes that were killed.
+void remove_unfinished(int folder) {
+  const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries{again < 0 ? nullptr : ::fdopendir(again), &::closedir};
+  if (!entries) return;
+  const std::string beginning = std::string{record_name} + "-";
+  while (const auto* const entry = ::readdir(entries.get()))
+    if (std::string_view{entry->d_name}.starts_with(beginning)) ::unlinkat(folder, entry->d_name, 0);
 }
 
 } // namespace
@@ -86,7 +98,7 @@ bool record_file::begin() {
   if (!name_.empty()) return !failed_;
   // Of this process alone, since where no lock is to be had two may be at it.
   name_ = std::string{record_name} + "-" + std::to_string(::getpid());
-  ::unlinkat(folder_.get(), name_.c_str(), 0);
+  remove_unfinished(folder_.get());
   out_ = descriptor{::openat(folder_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)};
   failed_ = !out_;
   return !failed_;

@@ -12,7 +12,7 @@ namespace troupe::detail {
 namespace {
 
 /// Steps that records may go through within one task: each calls the next one, and a thread's stack has an end.
-constexpr std::size_t most_steps = 5000;
+constexpr std::size_t most_steps = 2000;
 
 /// One compilation: stages and profiles as they are found.
 class compilation {

@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t files_between = 256;
 constexpr std::uint64_t part_between = 16;
 
+/// Seconds for which an empty folder may be one that somebody has just made to put something in.
+constexpr std::int64_t youngest = 60;
+
 fs::path logs_in(const std::string& output_directory) { return fs::path{output_directory} / own_folder / "logs"; }
 
 bool is_folder(const fs::path& path) {
@@ -45,14 +48,14 @@ struct log_file {
 };
 
 /// Those of all jobs, the oldest first.
-std::vector<log_file> all_in(const fs::path& logs) {
+std::vector<log_file> all_in(const fs::path& logs, std::int64_t now) {
   std::vector<log_file> all;
   std::error_code ignored;
   for (fs::directory_iterator job{logs, ignored}, end; !ignored && job != end; job.increment(ignored)) {
     struct stat folder {};
     if (::lstat(job->path().c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode) || folder.st_uid != ::geteuid())
       continue;
-    ::rmdir(job->path().c_str()); // where it is empty
+    if (now - folder.st_mtim.tv_sec > youngest) ::rmdir(job->path().c_str()); // where it is empty
     std::error_code gone;
     for (fs::directory_iterator file{job->path(), gone}; !gone && file != end; file.increment(gone)) {
       struct stat status {};
@@ -82,14 +85,20 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   for (const auto* name : {"/stdout", "/stderr"})
     any = any || (::lstat((attempt_directory + name).c_str(), &status) == 0 && status.st_size > 0);
   if (!any) return {};
-  std::error_code failed;
-  fs::create_directories(output_directory, failed);
-  if (failed || (::mkdir(logs.parent_path().c_str(), 0777) != 0 && errno != EEXIST) || !is_folder(logs.parent_path()) ||
-      (::mkdir(logs.c_str(), 0777) != 0 && errno != EEXIST) || !is_folder(logs) || !make_private(folder))
-    return {};
   const auto file = (folder / attempt).string();
-  kept_logs kept{keep_one(attempt_directory + "/stdout", file + ".out"),
-                 keep_one(attempt_directory + "/stderr", file + ".err")};
+  kept_logs kept;
+  constexpr int most_rounds = 5; // others may be removing what was empty
+  for (int round = 0; round < most_rounds && kept.out.empty() && kept.err.empty(); ++round) {
+    std::error_code failed;
+    fs::create_directories(output_directory, failed);
+    ::mkdir(logs.parent_path().c_str(), 0777);
+    if (failed || !is_folder(logs.parent_path())) continue;
+    ::mkdir(logs.c_str(), 0777);
+    if (!is_folder(logs) || !make_private(folder)) continue;
+    kept = {keep_one(attempt_directory + "/stdout", file + ".out"),
+            keep_one(attempt_directory + "/stderr", file + ".err")};
+  }
+  if (kept.out.empty() && kept.err.empty()) return {};
   tally since;
   for (const auto& path : {kept.out, kept.err})
     if (!path.empty() && ::lstat(path.c_str(), &status) == 0) {
@@ -131,7 +140,7 @@ void failure_logs::tidy_once(const std::string& output_directory) {
 
 void failure_logs::tidy(const std::string& logs) {
   if (!is_folder(fs::path{logs}.parent_path()) || !is_folder(logs)) return;
-  const auto all = all_in(logs);
+  const auto all = all_in(logs, now_());
   std::uint64_t bytes = 0;
   for (const auto& file : all) bytes += file.bytes;
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(limits_.age).count();

@@ -59,11 +59,17 @@ std::optional<published> fault_of_staged(const staging_place& place, const std::
     return says_missing(why) ? gone(std::move(text)) : untouched(why, std::move(text));
   };
   for (const auto& directory : directories_of(own, name)) {
-    if (::lstat(directory.c_str(), &status) != 0) return missing(directory, errno);
+    if (::lstat(directory.c_str(), &status) != 0) {
+      const int why = errno;
+      return missing(directory, why);
+    }
     if (!S_ISDIR(status.st_mode)) return unpublished(cannot(name, to, directory + " is no directory"));
   }
   const auto file = own + "/" + name;
-  if (::lstat(file.c_str(), &status) != 0) return missing(file, errno);
+  if (::lstat(file.c_str(), &status) != 0) {
+    const int why = errno;
+    return missing(file, why);
+  }
   if (!S_ISREG(status.st_mode)) return unpublished(cannot(name, to, file + " is no regular file"));
   return {};
 }
@@ -119,7 +125,9 @@ std::optional<published> fault_of(const staging_place& place, const std::vector<
 std::optional<published> fault_of_putting_in_place(const staging_place& place, const std::string& name,
                                                    std::size_t count) {
   const fs::path to{place.to + "/" + name};
-  const auto beside = (to.parent_path() / own_folder).string() + "-" + fs::path{place.root}.filename().string();
+  auto root = fs::path{place.root}.filename().string();
+  if (root.ends_with(over_ending)) root.resize(root.size() - over_ending.size());
+  const auto beside = (to.parent_path() / own_folder).string() + "-" + root;
   const auto from = place.file_of(name, count);
   const int why = move_over(from, to.string(), beside + "-" + place.name);
   if (why == 0) return {};
@@ -131,14 +139,14 @@ std::optional<published> fault_of_putting_in_place(const staging_place& place, c
 
 enum class progress { waits, moved, aside };
 
-/// How far one of several outputs is whose list was written: by whomever it was moved. `aside`: somebody is looking
-/// whether the place may be removed, and brings it back.
+/// How far one of several outputs is whose list was written: by whomever it was moved. `aside`: it cannot be told.
 progress progress_of(const staging_place& place, const std::string& name) {
   struct stat status {};
   if (::lstat((place.path() + "/" + name).c_str(), &status) == 0 || !says_missing(errno)) return progress::waits;
   if (::lstat(place.path().c_str(), &status) == 0) return progress::moved;
-  const auto list = read_publication_list(list_of(place));
-  return list && list->place == place.name ? progress::aside : progress::moved;
+  const auto list = state_of_list(place);
+  const bool is_aside = list == list_state::own && ::lstat(aside_of(place).c_str(), &status) == 0;
+  return is_aside || list == list_state::unknown ? progress::aside : progress::moved;
 }
 
 /// The fault that keeps one of several outputs from its place; none where it is there.
@@ -163,11 +171,30 @@ std::size_t count_moved(const staging_place& place, const std::vector<std::strin
   return count;
 }
 
-/// Moves what is left of a publication that has begun. @returns the fault that keeps it from its end
-std::optional<published> complete(const staging_place& place, const std::vector<std::string>& names) {
-  const publication_lock alone{place}; // else two could copy one file to one place
-  for (const auto& name : names)
+/// True where somebody has put another file there since the list was written.
+bool is_newer(const std::string& file, const std::string& list) {
+  struct stat target {
+  }, begun{};
+  if (::lstat(file.c_str(), &target) != 0 || !S_ISREG(target.st_mode) || ::lstat(list.c_str(), &begun) != 0)
+    return false;
+  const auto& a = target.st_ctim;
+  const auto& b = begun.st_mtim;
+  return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+/// Moves what is left of a publication that has begun. @param later what was put there since stays: nobody waits for
+/// this one any more. @pre the lock is held, and the list is of this attempt. @returns the fault that keeps it from its
+/// end
+std::optional<published> complete(const staging_place& place, const std::vector<std::string>& names, bool later) {
+  struct stat status {};
+  // Of somebody who was killed while he looked whether it may be removed.
+  if (::lstat(place.path().c_str(), &status) != 0)
+    static_cast<void>(::rename(aside_of(place).c_str(), place.path().c_str()));
+  const auto list = list_of(place);
+  for (const auto& name : names) {
+    if (later && is_newer(place.to + "/" + name, list)) continue;
     if (auto fault = fault_of_moving(place, name, names.size())) return fault;
+  }
   remove_publication_list(place);
   discard_staged(place);
   return {};
@@ -186,19 +213,33 @@ published cut_short(const staging_place& place, const std::vector<std::string>& 
   return fault;
 }
 
+published busy(const staging_place& place, bool begun) {
+  auto end = unpublished("another process is just putting in place what waits in " + place.path() +
+                         ", or it cannot be told whether one is");
+  end.may_pass = true;
+  end.begun = begun;
+  return end;
+}
+
 /// @param begun some may be in place
 published publish_several(const staging_place& place, const std::vector<std::string>& names, bool begun) {
-  if (!begun) {
+  if (!begun)
     if (const int why = write_publication_list(place, names))
       return untouched(why, "cannot write " + list_of(place) +
                                 ", which says what is to be published: " + std::strerror(why));
-    // It may have been taken away before the list was there, which keeps it.
-    if (auto fault = fault_of_place(place, false)) {
-      remove_publication_list(place);
-      return *std::move(fault);
-    }
+  const publication_lock alone{place}; // else two could copy one file to one place
+  if (!alone.is_held()) return busy(place, true);
+  const auto list = state_of_list(place);
+  if (list == list_state::unknown) return busy(place, true);
+  // Somebody else has found the list, and has completed it. (Where another user's files look like nobody's it is never
+  // believed, and the place is there.)
+  struct stat status {};
+  if (list == list_state::none && ::lstat(place.path().c_str(), &status) != 0) return {};
+  if (auto fault = begun ? std::nullopt : fault_of_place(place, false)) {
+    remove_publication_list(place); // it was taken away before the list was there, which keeps it
+    return *std::move(fault);
   }
-  auto fault = complete(place, names);
+  auto fault = complete(place, names, false);
   if (!fault) return {};
   if (begun || std::any_of(names.begin(), names.end(),
                            [&](const auto& name) { return progress_of(place, name) != progress::waits; }))
@@ -209,9 +250,11 @@ published publish_several(const staging_place& place, const std::vector<std::str
 
 published publish_all(const staging_place& place, const std::vector<std::string>& names) {
   const bool single = names.size() == 1;
-  if (!single)
-    if (const auto begun = read_publication_list(list_of(place)); begun && begun->place == place.name)
-      return publish_several(place, begun->names, true);
+  if (!single) {
+    const auto list = state_of_list(place);
+    if (list == list_state::unknown) return busy(place, false);
+    if (list == list_state::own) return publish_several(place, names, true);
+  }
   if (auto fault = fault_of(place, names)) return *std::move(fault);
   if (!single) return publish_several(place, names, false);
   auto fault = fault_of_putting_in_place(place, names[0], 1);
@@ -249,7 +292,10 @@ result<void> complete_publications(const std::string& root) {
     const auto list = read_publication_list(path.string());
     if (!list) continue;
     const staging_place place{root, list->place, fs::path{root}.parent_path().parent_path().string()};
-    if (auto fault = complete(place, list->names))
+    const publication_lock alone{place};
+    if (!alone.is_held()) continue; // somebody is at it
+    if (state_of_list(place) != list_state::own) continue;
+    if (auto fault = complete(place, list->names, true))
       end = make_error(ec::io, cut_short(place, list->names, *std::move(fault)).reason);
   }
   return end;
@@ -258,10 +304,11 @@ result<void> complete_publications(const std::string& root) {
 result<void> complete_earlier_publications(const std::string& output_directory, std::string_view session) {
   std::vector<std::string> roots;
   const auto own = fs::path{output_directory} / own_folder;
+  const auto live = std::string{session} + "-"; // but for those that are over, whose jobs nobody minds any more
   std::error_code ignored;
   if (!fs::is_directory(fs::symlink_status(own, ignored))) return {};
   for (fs::directory_iterator entry{own, ignored}, end; !ignored && entry != end; entry.increment(ignored))
-    if (!entry->path().filename().string().starts_with(std::string{session} + "-"))
+    if (const auto name = entry->path().filename().string(); !name.starts_with(live) || name.ends_with(over_ending))
       roots.push_back(entry->path().string());
   result<void> end;
   for (const auto& root : roots) {
@@ -273,8 +320,7 @@ result<void> complete_earlier_publications(const std::string& output_directory, 
 
 void give_up_staged(const staging_place& place) noexcept {
   try {
-    const auto begun = read_publication_list(list_of(place));
-    if (!begun || begun->place != place.name) discard_staged(place);
+    if (state_of_list(place) == list_state::none) discard_staged(place);
   } catch (const std::exception&) { // no memory: it goes with the root
   }
 }

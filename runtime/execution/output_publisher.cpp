@@ -184,8 +184,9 @@ void output_publisher::work() {
 
 void output_publisher::wait_for_work(guard& lock) {
   ++idle_;
-  std::optional<time_point> next; // those that are due wait for leave to begin
-  const auto now = std::chrono::steady_clock::now();
+  // Those that are due wait for leave to begin, where somebody is asked for it.
+  std::optional<time_point> next;
+  const auto now = options_.may_begin ? std::chrono::steady_clock::now() : time_point::min();
   for (const auto& r : retries_)
     if (r.at > now) next = next ? std::min(*next, r.at) : r.at;
   if (next)
@@ -227,7 +228,7 @@ void output_publisher::publish_now(guard& lock, retry now) {
   } catch (const std::exception& e) {
     end = {publication_outcome::failed, std::string{"cannot publish outputs: "} + e.what(), false};
   }
-  if (now.begun && end.outcome == publication_outcome::not_seen) end = {}; // somebody else has completed it
+  if (now.begun && end.outcome == publication_outcome::not_seen && end.gone) end = {}; // somebody else has completed it
   const bool again = end.may_pass && now.tries < options_.pauses.size();
   if (end.may_pass && !again) give_up_staged(place);
   lock.lock();
@@ -236,6 +237,7 @@ void output_publisher::publish_now(guard& lock, retry now) {
   if (told && again && !ending_ && !stopping_) {
     const auto at = std::chrono::steady_clock::now() + options_.pauses[now.tries];
     retries_.push_back({what, now.tries + 1, at, now.begun || end.begun, std::move(end.reason)});
+    wake_.notify_one(); // who waits may have to wait for less
   } else if (told && !stopping_)
     ends_.ends.push_back({stage, what.partition, what.attempt, end.outcome, std::move(end.reason)});
   const auto enough = std::clamp<std::size_t>(waiting_.size() / std::max(1u, options_.threads), 1, max_told);

@@ -2,12 +2,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
-#include <filesystem>
 #include <iterator>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 #include <troupe/runtime/execution/remove_tree.hpp>
@@ -22,30 +23,51 @@ constexpr std::string_view what_it_is = "outputs of a Troupe task, to be put in 
 /// Ends each entry. A path never holds it.
 constexpr char end_of_name = '\0';
 
-/// True for this user, and for the owner of the output directory, who may do anything there: a file server may give
-/// another owner to what this user makes.
-bool may_be_believed(uid_t owner, const std::string& list) {
-  const auto output_directory = std::filesystem::path{list}.parent_path().parent_path().parent_path();
-  struct stat status {};
-  return owner == ::geteuid() || (::lstat(output_directory.c_str(), &status) == 0 && owner == status.st_uid);
-}
+struct file_content {
+  std::string text; ///< "" where there is no regular file of this user
+  int error = 0;    ///< that kept it from being read
+};
 
-/// All of a regular file that may be believed; "" for any other.
-std::string content_of_own(const std::string& path) {
+file_content content_of_own(const std::string& path) {
   const descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  if (!file) {
+    const bool is_none = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    return {"", is_none ? 0 : errno};
+  }
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !may_be_believed(status.st_uid, path))
-    return "";
-  std::string content;
+  if (::fstat(file.get(), &status) != 0) return {"", errno};
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return {};
+  file_content content;
   std::array<char, 16384> part{};
   while (true) {
     const auto got = ::read(file.get(), part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return "";
+    if (got < 0) return {"", errno};
     if (got == 0) return content;
-    content.append(part.data(), static_cast<std::size_t>(got));
+    content.text.append(part.data(), static_cast<std::size_t>(got));
   }
 }
+
+std::optional<publication_list> parse(const std::string& content) {
+  std::vector<std::string> entries;
+  for (std::size_t at = 0; at < content.size();) {
+    const auto end = content.find(end_of_name, at);
+    if (end == content.npos) return {};
+    entries.push_back(content.substr(at, end - at));
+    at = end + 1;
+  }
+  if (entries.size() < 3 || entries[0] != what_it_is) return {};
+  for (std::size_t i = 1; i < entries.size(); ++i)
+    if (!is_output_name(entries[i])) return {};
+  if (entries[1].find('/') != entries[1].npos) return {};
+  publication_list list{std::move(entries[1]), {}};
+  list.names.assign(std::make_move_iterator(entries.begin() + 2), std::make_move_iterator(entries.end()));
+  return list;
+}
+
+/// How long another process is waited for that completes the same.
+constexpr int most_waits = 50;
+constexpr std::chrono::milliseconds wait_between{20};
 
 } // namespace
 
@@ -53,8 +75,14 @@ std::string list_of(const staging_place& place) {
   return place.root + "/" + place.name.substr(0, place.name.find('.')) + std::string{list_ending};
 }
 
+std::string aside_of(const staging_place& place) {
+  return place.root + "/" + std::string{aside_beginning} + place.name;
+}
+
 int write_publication_list(const staging_place& place, const std::vector<std::string>& names) {
   const auto list = list_of(place);
+  const publication_lock alone{place}; // else what is being copied for an earlier attempt comes after this one
+  if (!alone.is_held()) return EBUSY;
   const auto earlier = read_publication_list(list);
   std::string content;
   (content += what_it_is) += end_of_name;
@@ -78,31 +106,33 @@ int write_publication_list(const staging_place& place, const std::vector<std::st
 }
 
 std::optional<publication_list> read_publication_list(const std::string& path) {
-  const auto content = content_of_own(path);
-  std::vector<std::string> entries;
-  for (std::size_t at = 0; at < content.size();) {
-    const auto end = content.find(end_of_name, at);
-    if (end == content.npos) return {};
-    entries.push_back(content.substr(at, end - at));
-    at = end + 1;
-  }
-  if (entries.size() < 3 || entries[0] != what_it_is) return {};
-  for (std::size_t i = 1; i < entries.size(); ++i)
-    if (!is_output_name(entries[i])) return {};
-  if (entries[1].find('/') != entries[1].npos) return {};
-  publication_list list{std::move(entries[1]), {}};
-  list.names.assign(std::make_move_iterator(entries.begin() + 2), std::make_move_iterator(entries.end()));
-  return list;
+  return parse(content_of_own(path).text);
 }
 
-publication_lock::publication_lock(const staging_place& place)
-  : file_(::open(list_of(place).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
-  while (file_ && ::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {}
+list_state state_of_list(const staging_place& place) {
+  const auto content = content_of_own(list_of(place));
+  if (content.error != 0) return list_state::unknown;
+  const auto list = parse(content.text);
+  return list && list->place == place.name ? list_state::own : list_state::none;
+}
+
+publication_lock::publication_lock(const staging_place& place) {
+  const auto list = list_of(place);
+  constexpr int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  file_ = descriptor{::open(list.c_str(), O_RDWR | how)}; // file servers want leave to write
+  if (!file_) file_ = descriptor{::open(list.c_str(), O_RDONLY | how)};
+  for (int i = 0; file_ && ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return; // no locks there
+    if (i == most_waits) {
+      held_ = false;
+      return;
+    }
+    std::this_thread::sleep_for(wait_between);
+  }
 }
 
 void remove_publication_list(const staging_place& place) {
-  const auto path = list_of(place);
-  if (const auto list = read_publication_list(path); list && list->place == place.name) ::unlink(path.c_str());
+  if (state_of_list(place) == list_state::own) ::unlink(list_of(place).c_str());
 }
 
 } // namespace troupe

@@ -22,27 +22,39 @@ struct publication_list {
   bool operator==(const publication_list&) const = default;
 };
 
+/// Begins the name of a place that was put aside.
+inline constexpr std::string_view aside_beginning = "over-";
+/// The path under which a place lies while somebody looks whether it may be removed: with a list it is brought back.
+std::string aside_of(const staging_place& place);
+
 /// The end of the name of such a file.
 inline constexpr std::string_view list_ending = ".list";
 
 /// The list of the task that this place is of.
 std::string list_of(const staging_place& place);
 
-/// Writes it, and is sure that it is on the disk. One of an earlier attempt goes, with what waits for it. @returns 0 or
-/// errno
+/// Writes it, and is sure that it is on the disk. One of an earlier attempt goes, with what waits for it; EBUSY where
+/// somebody is just completing that. @returns 0 or errno
 int write_publication_list(const staging_place& place, const std::vector<std::string>& names);
 
-/// None where there is no such file, or neither of this user nor of the output directory's owner, or it is not what
-/// `write_publication_list` writes: the place lies in the root, and all names stay below it.
+/// None where there is no such file, or not of this user, or it is not what `write_publication_list` writes: the place
+/// lies in the root, and all names stay below it.
 std::optional<publication_list> read_publication_list(const std::string& path);
 
-/// Keeps others that complete a publication waiting; where files cannot be locked, nobody waits.
+/// Whether the list is there and of this attempt. `unknown`: it cannot be read just now.
+enum class list_state { own, none, unknown };
+list_state state_of_list(const staging_place& place);
+
+/// Keeps others that complete a publication out. They are waited for, but not for ever.
 class publication_lock {
 public:
   explicit publication_lock(const staging_place& place);
+  /// False where another process has it. Also where there is no list, or files cannot be locked, it is held.
+  bool is_held() const noexcept { return held_; }
 
 private:
   descriptor file_;
+  bool held_ = true;
 };
 
 /// Removes the list unless it is of another attempt by now.

@@ -24,9 +24,6 @@ namespace fs = std::filesystem;
 /// Rounds of making or removing something that others remove or make at the same time.
 constexpr int most_rounds = 20;
 
-/// Begins the name of what is put aside to be removed.
-constexpr std::string_view aside_beginning = "over-";
-
 std::string over_of(const std::string& root) { return root + std::string{over_ending}; }
 
 std::string own_folder_of(const std::string& root) { return fs::path{root}.parent_path().string(); }
@@ -34,15 +31,17 @@ std::string own_folder_of(const std::string& root) { return fs::path{root}.paren
 /// A publication may begin at any moment. So what goes is put aside first: who writes its list after that does not find
 /// it, and who has written it before gets it back.
 void remove_unlisted(const std::string& root, const std::string& name) {
-  const auto path = root + "/" + name;
-  const auto aside = root + "/" + std::string{aside_beginning} + name;
-  if (name.starts_with(aside_beginning) || ::rename(path.c_str(), aside.c_str()) != 0) {
-    remove_tree(path);
+  const bool was_aside = name.starts_with(aside_beginning);
+  const staging_place place{root, was_aside ? name.substr(aside_beginning.size()) : name, ""};
+  const auto aside = aside_of(place);
+  if (!was_aside && ::rename(place.path().c_str(), aside.c_str()) != 0) {
+    if (errno != ENOENT && state_of_list(place) == list_state::none) remove_tree(place.path());
     return;
   }
-  const auto list = read_publication_list(list_of({root, name, ""}));
-  if (list && list->place == name && ::rename(aside.c_str(), path.c_str()) == 0) return;
-  remove_tree(aside);
+  if (state_of_list(place) == list_state::none)
+    remove_tree(aside);
+  else
+    static_cast<void>(::rename(aside.c_str(), place.path().c_str())); // else who completes it finds it there
 }
 
 /// Removes of what waits in a root what `goes` says yes to, by name, and completes publications that have begun.
@@ -61,6 +60,17 @@ void remove_in(const std::string& root, Predicate goes) {
   }
   for (const auto& name : names)
     if (goes(name) && !stays.contains(name)) remove_unlisted(root, name);
+}
+
+/// What is left of a list whose writer was killed. @returns true where there was one
+bool remove_unfinished_lists(const std::string& root) {
+  bool any = false;
+  std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(root, ignored))) return false;
+  for (fs::directory_iterator entry{root, ignored}, end; !ignored && entry != end; entry.increment(ignored))
+    if (entry->path().filename().string().ends_with(std::string{list_ending} + "-new"))
+      any = ::unlink(entry->path().c_str()) == 0 || any;
+  return any;
 }
 
 /// Of one that was renamed to be removed.
@@ -100,7 +110,10 @@ result<void> make_root(const std::string& root) {
       return make_error(ec::io, "cannot make " + root + ", where outputs would wait: " + own +
                                     " is no folder; it is Troupe's own name there, so choose another for that");
     if (!failed && ::mkdir(root.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
-    if (failed != std::errc::no_such_file_or_directory) break; // else somebody has just removed what was empty
+    // Else somebody has just removed what was empty.
+    if (failed != std::errc::no_such_file_or_directory && failed != std::errc::file_exists &&
+        failed != std::errc::not_a_directory)
+      break;
   }
   if (!failed) return {};
   return make_error(ec::io, "cannot make " + root + ", where outputs would wait: " + failed.message());
@@ -118,7 +131,8 @@ void remove_own_staging(const std::string& root, executor_id executor) noexcept 
 
 void remove_empty_root(const std::string& root) noexcept {
   try {
-    ::rmdir(root.c_str());
+    if (::rmdir(root.c_str()) != 0 && (errno == ENOTEMPTY || errno == EEXIST) && remove_unfinished_lists(root))
+      ::rmdir(root.c_str());
     remove_over(over_of(root));
     ::rmdir(own_folder_of(root).c_str());
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it

@@ -57,6 +57,7 @@ result<std::string> staging_roots::make(stage_id stage, const std::string& outpu
     const std::lock_guard lock{files_mutex_};
     for (auto& folder : folders_)
       if (folder.inode == 0 && leads_to(folder, path)) folder = identified(folder.path);
+    if (!missing.empty()) static_cast<void>(write()); // else it says that they may be anybody's
   }
   {
     const std::lock_guard lock{mutex_};

@@ -325,7 +325,7 @@ TEST_F(output_publisher_test, what_has_begun_and_is_not_there_any_more_was_compl
   o.publishes = [&](const staging_place& place, const std::vector<std::string>&) -> published {
     if (place.name.starts_with("2.")) return {publication_outcome::not_seen, " is not there"};
     if (tries++ == 0) return {publication_outcome::failed, " has no room", true, true};
-    return {publication_outcome::not_seen, " is not there"};
+    return {publication_outcome::not_seen, " is not there", false, false, true};
   };
   auto& p = start(std::move(o));
   p.publish(task(1, 1));

@@ -1,6 +1,8 @@
 #include <gmock/gmock-more-matchers.h>
 
+#include <array>
 #include <cerrno>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -259,10 +261,8 @@ TEST_F(staging, is_not_completed_by_a_list_that_is_none) {
   fs::create_symlink(list + "-target", list);
   EXPECT_EQ(read_publication_list(list), std::nullopt) << "a link";
   fs::rename(list + "-target", list);
-  if (::geteuid() != 0 || ::chown(list.c_str(), 1, static_cast<gid_t>(-1)) != 0) return;
-  EXPECT_EQ(read_publication_list(list), std::nullopt) << "another user's";
-  ASSERT_EQ(::chown(to.c_str(), 1, static_cast<gid_t>(-1)), 0);
-  EXPECT_TRUE(read_publication_list(list)) << "who owns the folder may do anything there";
+  if (::geteuid() == 0 && ::chown(list.c_str(), 1, static_cast<gid_t>(-1)) == 0)
+    EXPECT_EQ(read_publication_list(list), std::nullopt) << "another user's";
 }
 
 TEST_F(staging, where_no_list_can_be_written_nothing_is_moved) {
@@ -324,18 +324,49 @@ TEST_F(staging, what_is_gone_from_its_place_is_not_seen) {
   EXPECT_THAT(all(), IsEmpty()) << "its own maker knows that it is gone";
 }
 
-/// Somebody looks whether it may be removed, and finds the list when it was put aside.
-TEST_F(staging, is_not_taken_for_moved_while_it_is_put_aside) {
+/// By who looked whether it might be removed, and was killed.
+TEST_F(staging, that_was_put_aside_is_brought_back_by_who_completes_it) {
   ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
   ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
   fs::rename(place().path() + "/a", to + "/a");
-  fs::rename(place().path(), place().root + "/over");
-  auto end = publish_staged(place(), {"a", "b"});
-  EXPECT_EQ(end.outcome, publication_outcome::failed);
-  EXPECT_TRUE(end.may_pass && end.begun);
-  fs::rename(place().root + "/over", place().path());
+  fs::rename(place().path(), aside_of(place()));
   EXPECT_EQ(publish_staged(place(), {"a", "b"}), published{});
   EXPECT_EQ(at("a") + at("b"), "alphabeta");
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+/// As when the one that has moved the last was killed before it could remove the list.
+TEST_F(staging, a_list_of_what_is_not_there_is_over) {
+  ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_TRUE(fs::is_empty(place().root));
+  EXPECT_EQ(publish_staged(place(), {"a", "b"}).outcome, publication_outcome::not_seen);
+}
+
+TEST_F(staging, that_was_cut_off_replaces_nothing_that_was_made_since) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  std::ofstream{to + "/a"} << "earlier";
+  ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
+  const std::array<timespec, 2> before{timespec{1'700'000'000, 0}, timespec{1'700'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, list_of(place()).c_str(), before.data(), 0), 0);
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_EQ(at("a") + at("b"), "earlierbeta");
+  EXPECT_TRUE(fs::is_empty(place().root));
+}
+
+TEST_F(staging, is_left_to_who_is_completing_it) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
+  {
+    const publication_lock other{place()};
+    ASSERT_TRUE(other.is_held());
+    EXPECT_TRUE(complete_publications(place().root));
+    EXPECT_TRUE(fs::exists(place().path() + "/a"));
+    const auto end = publish_staged(place(), {"a", "b"});
+    EXPECT_TRUE(end.may_pass && end.begun) << end.reason;
+    give_up_staged(place());
+  }
+  EXPECT_EQ(publish_staged(place(), {"a", "b"}), published{});
 }
 
 TEST_F(staging, several_are_looked_at_before_the_first_is_moved) {

@@ -170,8 +170,10 @@ TEST_F(staging_root_test, goes_with_what_was_put_aside) {
   make(root());
   wait_in(root(), 0, {7});
   fs::rename(root() + "/0.0-7", root() + "/over-0.0-7");
+  std::ofstream{root() + "/0.list-new"} << "cut";
   remove_own_staging(root(), {7});
-  EXPECT_TRUE(fs::is_empty(root()));
+  remove_empty_root(root());
+  EXPECT_FALSE(fs::exists(root()));
 }
 
 TEST_F(staging_root_test, that_cannot_be_made_is_named) {

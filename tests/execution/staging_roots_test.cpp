@@ -65,10 +65,10 @@ TEST_F(staging_roots_test, are_noted_from_before_they_are_made_until_they_are_re
   noting.install({3}, to);
   EXPECT_FALSE(fs::exists(scratch.file("journal-7")));
   ASSERT_TRUE(noting.root_of({3}));
-  const std::vector<made_folder> unknown{{to}, {scratch.file("made/on")}, {scratch.file("made")}};
+  const std::vector<made_folder> made{identified(to), identified(scratch.file("made/on")),
+                                      identified(scratch.file("made"))};
   const auto noted = "7 " + to + "/.troupe/s-3" + '\0';
-  EXPECT_EQ(content_of(scratch.file("journal-7")),
-            noted + folder(unknown[0]) + folder(unknown[1]) + folder(unknown[2]));
+  EXPECT_EQ(content_of(scratch.file("journal-7")), noted + folder(made[0]) + folder(made[1]) + folder(made[2]));
   noting.install({4}, scratch.file("made/other"));
   ASSERT_TRUE(noting.root_of({4}));
   const auto root = noting.forget({3});
@@ -171,6 +171,10 @@ TEST_F(staging_roots_test, put_in_place_first_what_an_earlier_job_has_left_half_
   roots.install({4}, to);
   EXPECT_TRUE(roots.root_of({4}));
   EXPECT_TRUE(fs::exists(own.path() + "/d")) << "its session is at it";
+  fs::rename(own.root, own.root + "-over");
+  roots.install({5}, to);
+  EXPECT_TRUE(roots.root_of({5}));
+  EXPECT_EQ(content_of(to + "/d"), "delta") << "its job is over";
 }
 
 TEST_F(staging_roots_test, a_place_that_cannot_be_made_is_named) {

@@ -17,7 +17,12 @@ namespace troupe::system_tests {
 
 class users_folder : public ::testing::Test {
 protected:
-  users_folder() { setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1); }
+  users_folder() {
+    setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1);
+    for (const auto* threads :
+         {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS"})
+      unsetenv(threads); // what this user has not said
+  }
   ~users_folder() override {
     unsetenv("XDG_RUNTIME_DIR");
     EXPECT_TRUE(testing::wait_until([&] { return processes().empty(); })) << processes().front().text();
