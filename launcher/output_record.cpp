@@ -239,7 +239,7 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   std::map<std::string, recorded_line> runs;
   std::unordered_map<std::string, std::string> run_of; // by output, the latest run
   std::unordered_set<std::string> there;               // outputs of earlier runs that are
-  auto file = record_file::open(directory.string());
+  auto file = record_file::open(directory.parent_path().string(), directory.filename().string());
   const bool readable = file && file->read([&](const std::string& text) {
     auto line = parse_line(text);
     if (!line || line->run == run) return;

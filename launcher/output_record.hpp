@@ -1,7 +1,8 @@
 #pragma once
 
-/// What is whose among the outputs of jobs: a file beside them, `OUTPUT/.troupe/record.jsonl`, which says of each task
-/// that has made some by which run, from which inputs and by which command. One JSON object a line:
+/// What is whose among the outputs of a stage: a file beside their folder, `.troupe/STAGE.jsonl`, which says of each
+/// task that has made some by which run, from which inputs and by which command. (In the folder itself it would come
+/// between those who compare or copy it.) One JSON object a line:
 ///
 ///     {"run": R, "job": NAME, "stage": NAME, "command": [WORD...], "profile": TEXT, "ended": TIME}
 ///     {"run": R, "partition": N, "inputs": [{"path": P, "bytes": N, "modified": TIME}...], "outputs": [NAME...]}

@@ -21,7 +21,6 @@
 namespace troupe {
 namespace {
 
-constexpr const char* record_name = "record.jsonl";
 constexpr std::size_t longest_line = 4 << 20;
 /// Executors may be removing the folder, where it is empty, just when it is to be held.
 constexpr int most_rounds = 20;
@@ -47,35 +46,34 @@ bool is_in(int parent, int folder) {
 }
 
 /// Those of processes that were killed.
-void remove_unfinished(int folder) {
+void remove_unfinished(int folder, const std::string& beginning) {
   const int again = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries{again < 0 ? nullptr : ::fdopendir(again), &::closedir};
   if (!entries) return;
-  const std::string beginning = std::string{record_name} + "-";
   while (const auto* const entry = ::readdir(entries.get()))
     if (std::string_view{entry->d_name}.starts_with(beginning)) ::unlinkat(folder, entry->d_name, 0);
 }
 
 } // namespace
 
-record_file::record_file(std::string output_directory, descriptor folder)
-  : output_directory_(std::move(output_directory)), folder_(std::move(folder)) {}
+record_file::record_file(const std::string& directory, const std::string& name, descriptor folder)
+  : path_(directory + "/" + own_folder), name_(name + ".jsonl"), folder_(std::move(folder)) {}
 
-std::optional<record_file> record_file::open(const std::string& output_directory) {
-  const descriptor parent{::open(output_directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+std::optional<record_file> record_file::open(const std::string& directory, const std::string& name) {
+  const descriptor parent{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   for (int round = 0; parent && round < most_rounds; ++round) {
     if (::mkdirat(parent.get(), own_folder, 0777) != 0 && errno != EEXIST) return {};
     descriptor folder{::openat(parent.get(), own_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (!folder && errno != ENOENT) return {};
     if (!folder) continue;
     if (!lock_alone(folder.get())) return {};
-    if (is_in(parent.get(), folder.get())) return record_file{output_directory, std::move(folder)};
+    if (is_in(parent.get(), folder.get())) return record_file{directory, name, std::move(folder)};
   }
   return {};
 }
 
 bool record_file::read(const std::function<void(const std::string& line)>& each) const {
-  descriptor file{::openat(folder_.get(), record_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  descriptor file{::openat(folder_.get(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
   if (!file) return errno == ENOENT;
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -95,11 +93,12 @@ bool record_file::read(const std::function<void(const std::string& line)>& each)
 }
 
 bool record_file::begin() {
-  if (!name_.empty()) return !failed_;
+  if (!new_name_.empty()) return !failed_;
   // Of this process alone, since where no lock is to be had two may be at it.
-  name_ = std::string{record_name} + "-" + std::to_string(::getpid());
-  remove_unfinished(folder_.get());
-  out_ = descriptor{::openat(folder_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)};
+  new_name_ = name_ + "-" + std::to_string(::getpid());
+  remove_unfinished(folder_.get(), name_ + "-");
+  out_ = descriptor{
+      ::openat(folder_.get(), new_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)};
   failed_ = !out_;
   return !failed_;
 }
@@ -117,14 +116,14 @@ void record_file::add(const std::string& line) {
 }
 
 bool record_file::commit() {
-  if (name_.empty()) {
-    ::unlinkat(folder_.get(), record_name, 0);
-    ::rmdir((output_directory_ + "/" + own_folder).c_str()); // where that was all
+  if (new_name_.empty()) {
+    ::unlinkat(folder_.get(), name_.c_str(), 0);
+    ::rmdir(path_.c_str()); // where that was all
     return true;
   }
   if (failed_ || !flush() || !out_.close() ||
-      ::renameat(folder_.get(), name_.c_str(), folder_.get(), record_name) != 0) {
-    ::unlinkat(folder_.get(), name_.c_str(), 0);
+      ::renameat(folder_.get(), new_name_.c_str(), folder_.get(), name_.c_str()) != 0) {
+    ::unlinkat(folder_.get(), new_name_.c_str(), 0);
     return false;
   }
   return true;

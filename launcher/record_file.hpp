@@ -1,7 +1,7 @@
 #pragma once
 
-/// The file `.troupe/record.jsonl` of an output directory, held alone while it is read and written. Others may be able
-/// to write to that directory: links are never followed, and what was read may say anything.
+/// A file in Troupe's own folder of a directory, `.troupe/NAME.jsonl`, held alone while it is read and written. Others
+/// may be able to write to that directory: links are never followed, and what was read may say anything.
 
 #include <functional>
 #include <optional>
@@ -15,7 +15,8 @@ namespace troupe {
 class record_file {
 public:
   /// None where there is no such directory, its folder cannot be made, or another process holds it for long.
-  static std::optional<record_file> open(const std::string& output_directory);
+  /// @param name a part of a path
+  static std::optional<record_file> open(const std::string& directory, const std::string& name);
 
   /// Calls `each` for every line, without its end; a line of more than 4 MiB is left out. @returns false where there is
   /// a file that cannot be read to its end
@@ -27,13 +28,14 @@ public:
   bool commit();
 
 private:
-  record_file(std::string output_directory, descriptor folder);
+  record_file(const std::string& directory, const std::string& name, descriptor folder);
   bool begin();
   bool flush();
 
-  std::string output_directory_;
+  std::string path_; ///< of the folder
+  std::string name_; ///< of the file
   descriptor folder_;
-  std::string name_; ///< of the new file; "": not begun
+  std::string new_name_; ///< of the new file; "": not begun
   descriptor out_;
   std::string buffer_;
   bool failed_ = false;

@@ -55,7 +55,7 @@ protected:
         std::size_t kept = 0;
         for (fs::directory_iterator own{entry->path(), gone}; !gone && own != fs::directory_iterator{};
              own.increment(gone))
-          if (const auto name = own->path().filename(); name == "logs" || name == "record.jsonl")
+          if (const auto name = own->path().filename(); name == "logs" || name.extension() == ".jsonl")
             ++kept;
           else
             all.push_back(own->path().string());

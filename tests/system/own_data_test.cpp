@@ -122,7 +122,7 @@ TEST_P(records, say_what_is_whose) {
   };
   EXPECT_EQ(run_job(stage("a.txt, b.txt, c.txt")), 0) << last_output;
   EXPECT_THAT(last_output, Not(HasSubstr("earlier run")));
-  const auto record = at("out/make/.troupe/record.jsonl");
+  const auto record = at("out/.troupe/make.jsonl");
   auto text = content(record);
   EXPECT_THAT(text, HasSubstr(R"("job":"own","stage":"make","command":["cp","{input}","{output}"],"profile":)"));
   EXPECT_THAT(text, HasSubstr("\"inputs\":[{\"path\":\"" + at("a.txt") + "\",\"bytes\":4,\"modified\":\"20"));
@@ -151,15 +151,18 @@ TEST_P(records, say_what_is_whose) {
 
   // Nothing is written, nor removed, behind a link.
   fs::create_directory(at("elsewhere"));
-  std::ofstream{at("elsewhere/record.jsonl")} << "the user's\n";
-  fs::remove_all(at("out/make/.troupe"));
-  fs::create_directory_symlink(at("elsewhere"), at("out/make/.troupe"));
+  std::ofstream{at("elsewhere/make.jsonl")} << "the user's\n";
+  fs::remove_all(at("out/.troupe"));
+  fs::create_directory_symlink(at("elsewhere"), at("out/.troupe"));
   EXPECT_EQ(run_job("run: [sh, -c, 'exit 1'], outputs: [c.out]"), 1);
-  fs::remove(at("out/make/.troupe"));
-  fs::create_directory(at("out/make/.troupe"));
-  fs::create_symlink(at("elsewhere/record.jsonl"), record);
   EXPECT_EQ(run_job(stage("a.txt")), 0) << last_output;
-  EXPECT_EQ(content(at("elsewhere/record.jsonl")), "the user's\n");
+  EXPECT_THAT(last_output, HasSubstr("could not be recorded there"));
+  fs::remove(at("out/.troupe"));
+  fs::create_directory(at("out/.troupe"));
+  fs::create_symlink(at("elsewhere/make.jsonl"), record);
+  EXPECT_EQ(run_job(stage("a.txt")), 0) << last_output;
+  EXPECT_EQ(content(at("elsewhere/make.jsonl")), "the user's\n");
+  EXPECT_FALSE(fs::exists(at("out/make/.troupe"))) << "what compares the folder finds outputs alone";
 }
 
 TEST_P(records, of_a_pipeline_say_what_was_read) {
@@ -169,8 +172,7 @@ TEST_P(records, of_a_pipeline_say_what_was_read) {
                                    "sh, '{input}', '{output}'], outputs: [n]}\n";
   for (const auto* bytes : {"4", "11"}) {
     EXPECT_EQ(run({"run", at("job.yaml"), "--master", GetParam()}), 0) << last_output;
-    EXPECT_THAT(content(at("out/size/.troupe/record.jsonl")),
-                HasSubstr(at("out/make/o") + "\",\"bytes\":" + bytes + ","));
+    EXPECT_THAT(content(at("out/.troupe/size.jsonl")), HasSubstr(at("out/make/o") + "\",\"bytes\":" + bytes + ","));
     std::ofstream{at("a.txt")} << "longer text";
   }
 }
