@@ -6,17 +6,16 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/storage/file_io.hpp>
+#include <troupe/runtime/storage/file_lock.hpp>
 
 namespace troupe {
 namespace {
@@ -25,17 +24,7 @@ constexpr std::size_t longest_line = 4 << 20;
 /// Executors may be removing the folder, where it is empty, just when it is to be held.
 constexpr int most_rounds = 20;
 /// Others hold it for as long as they write it.
-constexpr int most_waits = 500;
-constexpr std::chrono::milliseconds wait_between{20};
-
-bool lock_alone(int folder) {
-  for (int i = 0; ::flock(folder, LOCK_EX | LOCK_NB) != 0; ++i) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return true; // a file system without locks
-    if (i == most_waits) return false;
-    std::this_thread::sleep_for(wait_between);
-  }
-  return true;
-}
+constexpr std::chrono::seconds patience_with_others{10};
 
 /// True while the folder still is where it was opened.
 bool is_in(int parent, int folder) {
@@ -66,7 +55,7 @@ std::optional<record_file> record_file::open(const std::string& directory, const
     descriptor folder{::openat(parent.get(), own_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (!folder && errno != ENOENT) return {};
     if (!folder) continue;
-    if (!lock_alone(folder.get())) return {};
+    if (!lock_within(folder.get(), patience_with_others)) return {};
     if (is_in(parent.get(), folder.get())) return record_file{directory, name, std::move(folder)};
   }
   return {};

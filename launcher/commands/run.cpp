@@ -78,6 +78,8 @@ int run(const cluster_flags& flags, const std::string& job_file) {
     };
     if (const auto code = run_below_keeper(std::move(keeping))) return *code;
   }
+  const auto spec = std::make_shared<const job_spec>(std::move(*job));
+  output_record record{spec}; // while Ctrl-C still ends this at once
   session_guard guard;
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
@@ -92,8 +94,6 @@ int run(const cluster_flags& flags, const std::string& job_file) {
   const auto jobs = (*app)->jobs();
   stop.on_signal((*app)->make_interruption());
 
-  const auto spec = std::make_shared<const job_spec>(std::move(*job));
-  output_record record{spec};
   const auto end = jobs->run(spec);
   if (flags.json && end.job) print_end(end);
   const auto session = (*app)->session_id();

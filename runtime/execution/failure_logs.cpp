@@ -83,7 +83,8 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   struct stat status {};
   bool any = false;
   for (const auto* name : {"/stdout", "/stderr"})
-    any = any || (::lstat((attempt_directory + name).c_str(), &status) == 0 && status.st_size > 0);
+    any = any || (::lstat((attempt_directory + name).c_str(), &status) == 0 && status.st_size > 0 &&
+                  static_cast<std::uint64_t>(status.st_size) <= limits_.bytes);
   if (!any) return {};
   const auto file = (folder / attempt).string();
   kept_logs kept;

@@ -87,8 +87,10 @@ std::optional<published> fault_of_place(const staging_place& place, bool holds_f
   if (!holds_file && !S_ISDIR(status.st_mode)) return unpublished(text("it is no directory"));
   // Before anything is made for the targets: another user's files cannot be moved from here.
   const auto& folder = holds_file ? place.root : own;
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    return untouched(errno, text(std::strerror(errno)));
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    const int why = errno;
+    return untouched(why, text(std::strerror(why)));
+  }
   return {};
 }
 
@@ -104,8 +106,10 @@ std::optional<published> fault_of_target(const staging_place& place, const std::
     if (why) return untouched(why.value(), cannot(name, to.string(), why.message()));
   }
   // Of one the move itself tells; of several it would tell when others have been moved.
-  if (count > 1 && ::faccessat(AT_FDCWD, to.parent_path().c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    return untouched(errno, cannot(name, to.string(), std::strerror(errno)));
+  if (count > 1 && ::faccessat(AT_FDCWD, to.parent_path().c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    const int why = errno;
+    return untouched(why, cannot(name, to.string(), std::strerror(why)));
+  }
   return {};
 }
 

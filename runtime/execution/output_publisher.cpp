@@ -142,9 +142,9 @@ void output_publisher::add_chore(std::function<void()> chore) {
 void output_publisher::ensure_thread() {
   if (stopping_) return;
   if (idle_ > 0) wake_.notify_one();
-  if (chores_.size() + waiting_.size() + leisurely_.size() <= idle_ ||
-      threads_.size() >= std::max(1u, options_.threads))
-    return;
+  // One that is at leisure, which may take long, is none of those that others wait for.
+  const std::size_t most = std::max(1u, options_.threads) + (at_leisure_ ? 1 : 0);
+  if (chores_.size() + waiting_.size() + leisurely_.size() <= idle_ || threads_.size() >= most) return;
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) { // then those that there are do it

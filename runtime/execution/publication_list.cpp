@@ -6,14 +6,13 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <iterator>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 
 #include <troupe/runtime/execution/remove_tree.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 #include <troupe/runtime/storage/file_io.hpp>
+#include <troupe/runtime/storage/file_lock.hpp>
 
 namespace troupe {
 namespace {
@@ -66,8 +65,7 @@ std::optional<publication_list> parse(const std::string& content) {
 }
 
 /// How long another process is waited for that completes the same.
-constexpr int most_waits = 50;
-constexpr std::chrono::milliseconds wait_between{20};
+constexpr std::chrono::seconds patience_with_others{1};
 
 } // namespace
 
@@ -121,14 +119,7 @@ publication_lock::publication_lock(const staging_place& place) {
   constexpr int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   file_ = descriptor{::open(list.c_str(), O_RDWR | how)}; // file servers want leave to write
   if (!file_) file_ = descriptor{::open(list.c_str(), O_RDONLY | how)};
-  for (int i = 0; file_ && ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return; // no locks there
-    if (i == most_waits) {
-      held_ = false;
-      return;
-    }
-    std::this_thread::sleep_for(wait_between);
-  }
+  held_ = !file_ || lock_within(file_.get(), patience_with_others);
 }
 
 void remove_publication_list(const staging_place& place) {

@@ -119,6 +119,8 @@ TEST_F(failure_logs_test, go_when_they_are_too_many_the_oldest_first) {
   print("", std::string(1001, 'd'));
   EXPECT_EQ(l.keep(out, {6}, "1.0.1", attempt).err, "") << "alone it is too much";
   EXPECT_THAT(all(), ElementsAre("s-5/1.0.1.err", "s-6/1.0.0.err"));
+  EXPECT_EQ(l.keep(scratch.file("other"), {6}, "1.0.1", attempt).err, "");
+  EXPECT_FALSE(fs::exists(scratch.file("other"))) << "no folder is made for nothing";
 }
 
 TEST_F(failure_logs_test, of_many_small_failures_are_looked_through_now_and_then) {
