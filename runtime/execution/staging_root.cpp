@@ -28,6 +28,21 @@ std::string over_of(const std::string& root) { return root + std::string{over_en
 
 std::string own_folder_of(const std::string& root) { return fs::path{root}.parent_path().string(); }
 
+/// Makes a folder and those that lead to it, and appends those that were missing.
+std::error_code make_folders(const fs::path& folder, std::vector<made_folder>& made) {
+  const auto make = [&]() -> std::error_code {
+    if (::mkdir(folder.c_str(), 0777) == 0)
+      made.push_back(identified(folder.string()));
+    else if (errno != EEXIST)
+      return {errno, std::generic_category()}; // a file there is found by who goes on below it
+    return {};
+  };
+  const auto failed = make();
+  if (failed != std::errc::no_such_file_or_directory || folder.parent_path() == folder) return failed;
+  const auto above = make_folders(folder.parent_path(), made);
+  return above ? above : make();
+}
+
 /// A publication may begin at any moment. So what goes is put aside first: who writes its list after that does not find
 /// it, and who has written it before gets it back.
 void remove_unlisted(const std::string& root, const std::string& name) {
@@ -99,11 +114,12 @@ std::vector<made_folder> folders_missing_for(const std::string& root) {
   return missing;
 }
 
-result<void> make_root(const std::string& root) {
+result<std::vector<made_folder>> make_root(const std::string& root) {
   const auto own = own_folder_of(root);
+  std::vector<made_folder> made;
   std::error_code failed;
   for (int round = 0; round < most_rounds; ++round) {
-    fs::create_directories(fs::path{own}.parent_path(), failed);
+    failed = make_folders(fs::path{own}.parent_path(), made);
     if (!failed && ::mkdir(own.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
     std::error_code unknown;
     if (const auto status = fs::symlink_status(own, unknown); fs::exists(status) && !fs::is_directory(status))
@@ -115,7 +131,7 @@ result<void> make_root(const std::string& root) {
         failed != std::errc::not_a_directory)
       break;
   }
-  if (!failed) return {};
+  if (!failed) return made;
   return make_error(ec::io, "cannot make " + root + ", where outputs would wait: " + failed.message());
 }
 

@@ -31,8 +31,9 @@ std::vector<made_folder> folders_missing_for(const std::string& root);
 /// The same folder as it is now.
 made_folder identified(const std::string& path);
 
-/// Makes the root where it is missing, and what leads to it.
-result<void> make_root(const std::string& root);
+/// Makes the root where it is missing, and what leads to it. Others may remove that at the same time.
+/// @returns the folders that lead to Troupe's own one and that this call has made, the outermost first
+result<std::vector<made_folder>> make_root(const std::string& root);
 
 /// Removes what waits of one executor's attempts. The root stays: attempts of others may want to wait there.
 void remove_own_staging(const std::string& root, executor_id executor) noexcept;

@@ -49,16 +49,12 @@ result<std::string> staging_roots::make(stage_id stage, const std::string& outpu
     return completed.error();
   const auto missing = folders_missing_for(path);
   if (auto noted = note(path, missing); !noted) return noted.error();
-  if (auto made = make_root(path); !made) {
+  const auto made = make_root(path);
+  if (!made) {
     if (!is_made(stage)) drop(path);
     return made.error();
   }
-  {
-    const std::lock_guard lock{files_mutex_};
-    for (auto& folder : folders_)
-      if (folder.inode == 0 && leads_to(folder, path)) folder = identified(folder.path);
-    if (!missing.empty()) static_cast<void>(write()); // else it says that they may be anybody's
-  }
+  note_made(path, *made, !missing.empty());
   {
     const std::lock_guard lock{mutex_};
     if (const auto known = stages_.find(stage); known != stages_.end()) {
@@ -117,6 +113,23 @@ result<void> staging_roots::note(const std::string& root, const std::vector<made
     folders_.push_back(folder);
   }
   return write();
+}
+
+/// Another thread may have forgotten the stage and removed the root since it was noted, and the folders with it: then
+/// `made` names some that are noted no more.
+void staging_roots::note_made(const std::string& root, const std::vector<made_folder>& made, bool were_missing) {
+  const std::lock_guard lock{files_mutex_};
+  for (auto& folder : folders_)
+    if (folder.inode == 0 && leads_to(folder, root)) folder = identified(folder.path);
+  bool is_new = std::find(roots_.begin(), roots_.end(), root) == roots_.end();
+  if (is_new) roots_.push_back(root);
+  for (const auto& folder : made) {
+    if (std::find(folders_.begin(), folders_.end(), folder) != folders_.end()) continue;
+    std::erase_if(folders_, [&](const made_folder& known) { return known.path == folder.path; });
+    folders_.push_back(folder);
+    is_new = true;
+  }
+  if (were_missing || is_new) static_cast<void>(write()); // else it says that they may be anybody's
 }
 
 /// Those in which none of the roots lies. @pre `files_mutex_` is held

@@ -50,6 +50,7 @@ private:
   };
   result<std::string> make(stage_id stage, const std::string& output_directory);
   result<void> note(const std::string& root, const std::vector<made_folder>& missing);
+  void note_made(const std::string& root, const std::vector<made_folder>& made, bool were_missing);
   void drop(const std::string& root);
   bool is_made(stage_id stage);
   void remove_idle_folders();

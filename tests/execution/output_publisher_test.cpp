@@ -249,6 +249,7 @@ TEST_F(output_publisher_test, publications_wait_until_they_may_begin) {
   may = true;
   p.wake();
   EXPECT_TRUE(noted("told 0"));
+  publisher.reset(); // it asks for what lies on this stack
 }
 
 TEST_F(output_publisher_test, tries_again_what_may_pass) {
@@ -299,6 +300,7 @@ TEST_F(output_publisher_test, what_is_to_be_tried_again_is_dropped_with_its_stag
   ASSERT_TRUE(noted("tries 2.0-7"));
   const auto all = notes();
   EXPECT_EQ(std::count(all.begin(), all.end(), "tries 1.0-7"), 1);
+  publisher.reset(); // it asks for what lies on this stack
 }
 
 TEST_F(output_publisher_test, an_end_tells_what_will_not_be_tried_again) {

@@ -43,8 +43,12 @@ protected:
 TEST_F(staging_root_test, is_made_with_what_leads_to_it) {
   EXPECT_THAT(folders_missing_for(root()),
               ElementsAre(made_folder{scratch.file("out/stage")}, made_folder{scratch.file("out")}));
-  make(root());
-  make(root()); // by another executor
+  const auto made = make_root(root());
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(*made, ElementsAre(identified(scratch.file("out")), identified(scratch.file("out/stage"))));
+  const auto again = make_root(root()); // by another executor
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_THAT(*again, IsEmpty());
   EXPECT_TRUE(fs::is_directory(root()));
   EXPECT_THAT(folders_missing_for(root()), IsEmpty());
 }

@@ -1,5 +1,6 @@
 #include <gmock/gmock-more-matchers.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -147,6 +148,24 @@ TEST_F(staging_roots_test, are_made_by_several_at_once) {
     for (auto& thread : all) thread.join();
     roots.remove(*roots.forget({stage}), true);
     ASSERT_FALSE(fs::exists(scratch.file("made"))) << "whoever of them has made which folder";
+  }
+}
+
+/// As where a job is cancelled while its first tasks begin.
+TEST_F(staging_roots_test, leave_nothing_where_their_stage_is_forgotten_while_several_make_them) {
+  for (std::uint64_t stage = 0; stage < 1000; ++stage) {
+    roots.install({stage}, to);
+    std::atomic<int> begun = 0;
+    std::vector<std::thread> all;
+    for (int i = 0; i < 2; ++i)
+      all.emplace_back([&] {
+        for (++begun; begun < 2;) std::this_thread::yield();
+        static_cast<void>(roots.root_of({stage}));
+      });
+    while (!fs::exists(to)) std::this_thread::yield();
+    if (const auto root = roots.forget({stage})) roots.remove(*root, true);
+    for (auto& thread : all) thread.join();
+    ASSERT_FALSE(fs::exists(to)) << "round " << stage;
   }
 }
 

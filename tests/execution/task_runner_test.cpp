@@ -386,8 +386,8 @@ TEST_F(runner_test, map_outputs_beyond_the_memory_of_their_task_are_spilled) {
     auto& r = start(options);
     r.open_lease(grant(1));
     r.install(native_stage<task<&many_records>>(3, 1, 3));
-    r.run(range(3, 1, 0, 1));
     const auto batches = log.batches().size() + 1;
+    r.run(range(3, 1, 0, 1));
     EXPECT_TRUE(log.wait_for(static_cast<std::uint32_t>(batches)));
     EXPECT_EQ(log.batches().back()->status(0), task_status::succeeded);
     EXPECT_TRUE(testing::text_of(roomy.get(output_key({3}, 0, 0), 1)) == std::string(3 << 20, 'm'));
