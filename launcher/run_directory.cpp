@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -172,11 +173,16 @@ result<run_directory> run_directory::join(const std::string& path, std::string_v
 
 result<run_directory> run_directory::share(const std::string& base, const std::string& name, std::string_view setting) {
   constexpr int rounds = 100; // each but the last is lost to somebody who has just made it or left it
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{5}; // who is at it may stand still
   for (int round = 1;; ++round) {
     auto joined = join(base + "/" + name, setting);
     if (joined) return joined;
     auto made = create(base, name, setting);
-    if (made || round == rounds) return made;
+    if (made) return made;
+    const bool in_the_way =
+        access((base + "/" + name).c_str(), F_OK) == 0 ||
+        access((base + "/" + unfinished_prefix + name + "." + std::to_string(getpid())).c_str(), F_OK) == 0;
+    if (round >= rounds && (!in_the_way || std::chrono::steady_clock::now() > end)) return made;
     poll(nullptr, 0, 1);
   }
 }

@@ -113,7 +113,7 @@ public:
   }
 
 private:
-  static constexpr int death_milliseconds = 2000;
+  static constexpr int death_milliseconds = 5000;
 
   pid_t pid_;
   descriptor ended_;

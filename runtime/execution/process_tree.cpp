@@ -22,8 +22,9 @@ namespace troupe {
 
 namespace {
 
-/// A process that has been killed and does not end for so long hangs in the kernel.
-constexpr int kill_wait_ms = 1000;
+/// A process that has been killed and does not end for so long hangs in the kernel; a machine that stands still for
+/// some seconds is no reason to leave one behind.
+constexpr int kill_wait_ms = 5000;
 /// A command that starts processes faster than they are killed is given up after so many rounds; the keeper gets them.
 constexpr int max_rounds = 1000;
 /// Orphans whose environment cannot be read are looked at so often, 1 ms apart.

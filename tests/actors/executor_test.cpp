@@ -413,6 +413,7 @@ TEST_F(executor, says_goodbye_last_when_it_is_asked_to_end) {
   EXPECT_FALSE(why) << why.message;
   EXPECT_TRUE(clean);
   order(work(2, 3)); // nobody is there any more
+  ASSERT_TRUE(testing::wait_until([&] { return heard->count(&heard_by_both::goodbyes) == 1; }));
   std::lock_guard lock{heard->mutex};
   ASSERT_EQ(heard->goodbyes.size(), 1u);
   EXPECT_EQ(heard->goodbyes[0]->executor, executor_id{7});

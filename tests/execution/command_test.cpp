@@ -312,8 +312,9 @@ TEST_F(command_memory, is_not_exceeded_by_more_than_one_look) {
 TEST_F(command_memory, is_taken_by_its_files_where_they_lie_in_memory) {
   const elsewhere memory{attempts};
   if (memory.path.empty()) GTEST_SKIP() << "/dev/shm is no other file system here";
+  if (fs::space(memory.path).available < 32u << 20) GTEST_SKIP() << "others leave no room in /dev/shm";
   attempts = memory.path;
-  const auto outcome = run_with({"sh", "-c", "head -c 24m /dev/zero >part; sleep 1000"}, 16 << 20);
+  const auto outcome = run_with({"sh", "-c", "head -c 24m /dev/zero >part && sleep 1000"}, 16 << 20);
   ASSERT_EQ(outcome->status(0), task_status::failed);
   const auto& failure = outcome->failures.at(0);
   EXPECT_EQ(failure.cause, failure_cause::memory_limit);
@@ -557,7 +558,10 @@ TEST_F(command_test, what_has_dropped_its_mark_is_ended_with_the_last_command) {
 TEST_F(command_test, what_is_left_is_found_without_being_its_parent) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0); // as in a host application
   auto& r = begin(
-      {"sh", "-c", "setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; echo $! > ../apart"});
+      {"sh", "-c",
+       // A program that has just begun has its name before its environment can be read.
+       "setsid sleep 1000 & until [ \"$(cat /proc/$!/comm)\" = sleep ] && grep -q . /proc/$!/environ; do :; done; "
+       "echo $! > ../apart"});
   r.run(one({}));
   ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
   EXPECT_FALSE(alive(wait_for_pid(attempts + "/5/apart")));

@@ -212,9 +212,10 @@ std::vector<std::string> test_cluster::look_around() const {
     if (before == descriptors_before_.end() || before->second != target)
       left.push_back("descriptor " + std::to_string(fd) + " -> " + target);
   }
-  std::error_code ec;
-  for (const auto& entry : fs::recursive_directory_iterator{base_.path() + "/run", ec})
-    left.push_back("file " + entry.path().string());
+  std::error_code ec; // of what is being removed at this moment
+  for (fs::recursive_directory_iterator entry{base_.path() + "/run", ec}, end; !ec && entry != end; entry.increment(ec))
+    left.push_back("file " + entry->path().string());
+  if (ec && fs::exists(base_.path() + "/run")) left.push_back("files in " + base_.path() + "/run: " + ec.message());
   using enum cgroup_controller;
   const auto group = find_cgroups({memory, cpu, pids}).base.child("troupe-" + session_id_);
   for (const auto& part : group.parts())

@@ -204,12 +204,16 @@ TEST(bad_input, blocks_that_are_damaged_on_disk_are_made_again) {
   });
   meeting.await("last");
   int damaged = 0;
-  for (const auto& entry : fs::recursive_directory_iterator{directory.path()}) {
-    if (!entry.is_regular_file() || entry.file_size() < 100'000 || damaged == 3) continue;
-    std::fstream file{entry.path(), std::ios::in | std::ios::out | std::ios::binary};
-    file.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
-    file << "damaged";
-    ++damaged;
+  std::error_code gone; // some files live for a moment only
+  for (fs::recursive_directory_iterator entry{directory.path(), gone}, end; !gone && entry != end && damaged < 3;
+       entry.increment(gone)) {
+    std::error_code unknown;
+    if (!entry->is_regular_file(unknown)) continue;
+    const auto size = entry->file_size(unknown);
+    if (unknown || size < 100'000) continue;
+    std::fstream file{entry->path(), std::ios::in | std::ios::out | std::ios::binary};
+    file.seekp(static_cast<std::streamoff>(size / 2));
+    if (file << "damaged") ++damaged;
   }
   EXPECT_EQ(damaged, 3) << "300 MB do not fit in memory";
   meeting.open("last");

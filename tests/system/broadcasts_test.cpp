@@ -27,8 +27,10 @@ using ::testing::SizeIs;
 /// Copies of broadcasts in the directory that the processes of a cluster share below `base`.
 std::size_t copies_below(const std::string& base) {
   std::size_t copies = 0;
-  for (const auto& entry : fs::recursive_directory_iterator{base, fs::directory_options::skip_permission_denied}) {
-    const auto name = entry.path().filename().string();
+  std::error_code gone; // what is being removed at this moment
+  for (fs::recursive_directory_iterator entry{base, fs::directory_options::skip_permission_denied, gone}, end;
+       !gone && entry != end; entry.increment(gone)) {
+    const auto name = entry->path().filename().string();
     if (name.starts_with("broadcast.") && !name.ends_with(".lock")) ++copies;
   }
   return copies;

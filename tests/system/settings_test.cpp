@@ -52,10 +52,12 @@ job_end end_of_text_job(const test_cluster& cluster, std::int64_t size) {
 /// Bytes of block files below a directory.
 std::uintmax_t bytes_of_blocks(const std::string& directory) {
   std::uintmax_t bytes = 0;
-  std::error_code ec;
-  for (const auto& entry : fs::recursive_directory_iterator{directory, ec})
-    if (entry.path().string().find("/blocks-") != std::string::npos && entry.is_regular_file())
-      bytes += entry.file_size();
+  std::error_code gone; // what is being removed at this moment
+  for (fs::recursive_directory_iterator it{directory, gone}, end; !gone && it != end; it.increment(gone)) {
+    std::error_code unknown;
+    if (it->path().string().find("/blocks-") == std::string::npos || !it->is_regular_file(unknown)) continue;
+    if (const auto size = it->file_size(unknown); !unknown) bytes += size;
+  }
   return bytes;
 }
 

@@ -74,6 +74,7 @@ TEST_F(transfer_test, a_handshake_that_takes_too_long_is_ended) {
 TEST_F(transfer_test, connections_are_bounded_and_who_comes_too_many_waits) {
   block_server::options o;
   o.max_connections = 2;
+  o.handshake_timeout = deadline; // those that stop in it are to stay
   serve(o);
   ASSERT_TRUE(store->put(key(1, 0, 0), content_of({"first", "second"})));
   const auto first = testing::stored(5), second = testing::stored(6);

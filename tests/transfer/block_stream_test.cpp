@@ -90,6 +90,7 @@ TEST_F(transfer_test, what_may_be_in_flight_is_shared_by_those_who_send) {
     auto options = client_options();
     options.attempts = 1;
     options.max_in_flight = 1'000'000;
+    options.connect_timeout = deadline; // within it the second one is opened ahead
     block_client c{options, secret, nullptr};
     auto input = input_of({at(one.port()), {{8}, 1, "127.0.0.1", two.port()}}, {0, 1});
     EXPECT_THROW(read_all(c, input), fetch_failure);

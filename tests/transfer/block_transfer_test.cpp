@@ -1,5 +1,6 @@
 #include <fstream>
 
+#include "full_queue.hpp"
 #include "transfer_fixture.hpp"
 
 #include <troupe/runtime/little_endian.hpp>
@@ -191,13 +192,19 @@ TEST_F(transfer_test, a_block_that_is_damaged_where_it_lies_is_a_lost_map_output
 }
 
 TEST_F(transfer_test, nobody_there_is_unreachable) {
-  serve();
-  const auto gone = endpoint();
-  server.reset();
+  // Bound and never listening: no other process can take the port meanwhile.
+  const int reserved = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof where;
+  ASSERT_EQ(::bind(reserved, reinterpret_cast<sockaddr*>(&where), size), 0);
+  ASSERT_EQ(::getsockname(reserved, reinterpret_cast<sockaddr*>(&where), &size), 0);
   auto options = client_options();
   options.attempts = 2;
   block_client c{options, secret, nullptr};
-  const auto refused = c.fetch_value(gone, key(1, 0, 0), 0);
+  const auto refused = c.fetch_value(at(ntohs(where.sin_port)), key(1, 0, 0), 0);
+  ::close(reserved);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unreachable);
 }
@@ -218,6 +225,7 @@ TEST_F(transfer_test, a_server_that_does_not_accept_ends_in_the_connect_timeout)
     filling.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     static_cast<void>(::connect(filling.back(), reinterpret_cast<sockaddr*>(&where), size));
   }
+  await_full_queue(listener);
   auto options = client_options();
   options.attempts = 1;
   options.connect_timeout = std::chrono::milliseconds{20};

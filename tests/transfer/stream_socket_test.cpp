@@ -15,6 +15,8 @@
 #include <troupe/runtime/transfer/stream_socket.hpp>
 #include <troupe/tests/support/patience.hpp>
 
+#include "full_queue.hpp"
+
 namespace troupe {
 namespace {
 
@@ -34,6 +36,7 @@ public:
       filling_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       static_cast<void>(::connect(filling_.back(), address(), size));
     }
+    if (full) testing_transfer::await_full_queue(fd_);
   }
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
