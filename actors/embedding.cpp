@@ -108,6 +108,7 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   b.compression = options.compression;
   b.max_inline_result = options.max_inline_result;
   b.kill_grace = options.kill_grace;
+  b.shutdown_grace = options.shutdown_grace;
   b.terms = options.commands;
   b.local = local;
   b.fetcher = out.blocks;

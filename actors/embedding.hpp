@@ -61,6 +61,9 @@ struct embedded_options {
   /// That a cancelled attempt has to end: a command is killed then, a native task is logged, and its slot is lost until
   /// it ends.
   duration kill_grace = std::chrono::seconds{10};
+  /// That tasks have to end when their executor does. A native task that takes longer is logged; it cannot be killed,
+  /// so its executor, and with it the destructor of the actor system, waits for it.
+  duration shutdown_grace = std::chrono::seconds{1};
   command_terms commands; ///< what commands are allowed and told
   logger_source loggers = silent_loggers();
 

@@ -61,11 +61,8 @@ struct executor_state {
     // A defect has ended the actor, or its system is going.
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
-    if (clean)
-      runner.reset();
-    else
-      static_cast<void>(runner.release()); // its destructor would wait for the task that does not end
     if (config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), clean);
+    runner.reset(); // which waits for a task that does not end: it uses what goes after this
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -80,6 +77,7 @@ struct executor_state {
   void say_goodbye(executor_pointer self);
   void finish(executor_pointer self, error why);
   void end(executor_pointer self);
+  void wait_for_tasks(executor_pointer self);
 };
 
 void executor_state::join(executor_pointer self) {
@@ -319,11 +317,28 @@ void executor_state::finish(executor_pointer self, error why) {
 
 void executor_state::end(executor_pointer self) {
   ending.join();
+  if (!told && config.on_end) config.on_end(reason, clean);
   told = true;
-  if (config.on_end) config.on_end(reason, clean);
-  // A task that does not end needs the runner, and whoever destroyed that would wait for the task: on a thread of
-  // CAF's.
-  if (clean) self->quit();
+  if (clean) return self->quit();
+  wait_for_tasks(self);
+}
+
+/// A thread cannot be ended from outside, and what its task uses must be there as long: the runner, this actor, and the
+/// actor system with it.
+void executor_state::wait_for_tasks(executor_pointer self) {
+  std::string which;
+  for (const auto& a : runner->running())
+    which += (which.empty() ? "" : ", ") + std::to_string(a.stage.value) + "/" + std::to_string(a.partition);
+  log->warn("waits tasks=\"{}\" (stage/partition): they were asked to end and still run; a native task ends itself, "
+            "where it looks at cancelled(). The actor system cannot go before",
+            which);
+  ended = false;
+  ending = std::thread{[this, me = local_executor_actor{self}] {
+    runner->await_end();
+    clean = true;
+    ended = true;
+    tell_as(me, me, tick{});
+  }};
 }
 
 local_executor_actor::behavior_type executor_behavior(executor_pointer self, executor_config config) {

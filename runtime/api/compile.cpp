@@ -95,7 +95,7 @@ private:
                           "dataset '" + part.back()->name + "' is " + std::to_string(part.size()) +
                               " steps away from where its records are read, and a task does " +
                               std::to_string(most_steps) +
-                              " at most: keep() the records now and then, or collect() them and go on with "
+                              " at most: cache() the records now and then, or collect() them and go on with "
                               "parallelize()");
       stage_spec stage;
       stage.dependencies = std::move(reads);

@@ -111,12 +111,19 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
+/// ec::not_found or ec::invalid_argument where the program would not start another time either.
 error start_error(const std::string& program, int code) {
   if (code == E2BIG)
-    return make_error(ec::io, "cannot run " + program +
-                                  ": its arguments and environment are longer than the system allows; give it fewer "
-                                  "input files per task");
-  return make_error(code == ENOENT ? ec::not_found : ec::io, "cannot run " + program + ": " + std::strerror(code));
+    return make_error(ec::invalid_argument,
+                      "cannot run " + program +
+                          ": its arguments and environment are longer than the system allows; give it fewer "
+                          "input files per task");
+  constexpr int lasting[] = {EACCES, EISDIR, ELOOP, ENAMETOOLONG, ENOEXEC, ENOTDIR, EPERM};
+  const bool lasts = std::find(std::begin(lasting), std::end(lasting), code) != std::end(lasting);
+  return make_error(code == ENOENT ? ec::not_found
+                    : lasts        ? ec::invalid_argument
+                                   : ec::io,
+                    "cannot run " + program + ": " + std::strerror(code));
 }
 
 error unknown_end() {

@@ -200,6 +200,13 @@ attempt_end failed_for_certain(const error& why) {
   return end;
 }
 
+/// In a way that no other attempt on this machine can change, as the code tells; executors of other machines may have
+/// what is missing here.
+attempt_end failed_here(const error& why, const command_settings& settings) {
+  const bool lasts = why.code == ec::not_found || why.code == ec::invalid_argument;
+  return lasts && !settings.hand_over ? failed_for_certain(why) : failed(why);
+}
+
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
 void keep_only_what_it_wrote(const std::string& directory) {
   std::error_code ignored;
@@ -330,7 +337,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   staging_place place;
   if (!arguments.outputs.empty()) {
     auto found = settings.staging->place_for(task.stage.stage, task.partition, task.attempt);
-    if (!found) return failed(found.error());
+    if (!found) return failed_here(found.error(), settings);
     place = std::move(*found);
   }
 
@@ -365,7 +372,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.resources,
                                               settings.gpus, values.inputs, values.outputs);
   auto program = find_program(words->front(), task.program.directory, spec.environment);
-  if (!program) return failed(program.error());
+  if (!program) return failed_here(program.error(), settings);
   spec.program = std::move(*program);
   spec.arguments = std::move(*words);
   spec.directory = *directory;
@@ -379,7 +386,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (stop.requested()) return failed_attempt(task_status::failed, "it was asked to end before it had begun");
   running_command running;
   auto child = child_process::start(spec);
-  if (!child) return failed(child.error());
+  if (!child) return failed_here(child.error(), settings);
   const auto deadline =
       task.stage.task_timeout == never ? time_point::max() : std::chrono::steady_clock::now() + task.stage.task_timeout;
   std::vector<std::string> files;

@@ -96,7 +96,7 @@ void take_group_of_folder(const std::string& file, const std::string& folder) {
   struct stat above {};
   struct stat status {};
   if (::stat(folder.c_str(), &above) != 0 || (above.st_mode & S_ISGID) == 0 || ::lstat(file.c_str(), &status) != 0 ||
-      status.st_gid == above.st_gid)
+      status.st_gid == above.st_gid || status.st_nlink > 1) // which other names have, such as that of an input
     return;
   if (::lchown(file.c_str(), static_cast<uid_t>(-1), above.st_gid) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
     // A change of group takes these bits away.

@@ -113,9 +113,36 @@ pid_t writer_of(const std::string& path, const std::vector<pid_t>& first, bool l
   return 0;
 }
 
+/// Whether the process still runs the program that it was forked from, as a part of a script in the background does.
+bool is_fork(pid_t pid) {
+  constexpr unsigned long forked_and_not_executed = 0x40; // PF_FORKNOEXEC of the kernel, which it shows
+  const auto stat = read_kernel_file("/proc/" + std::to_string(pid) + "/stat", 4096);
+  const auto name_end = stat.rfind(')');
+  if (name_end == stat.npos) return false;
+  std::istringstream fields{stat.substr(name_end + 1)};
+  std::string skipped;
+  for (int i = 0; i < 6; ++i) fields >> skipped; // state, parent, group, session, terminal, its group
+  unsigned long flags = 0;
+  return fields >> flags && (flags & forked_and_not_executed) != 0;
+}
+
+/// Whether a word of its command line is this file, or says `of=` it.
+bool names_file(pid_t pid, const std::string& path, const std::string& name) {
+  const auto words = read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline", 1 << 20);
+  for (std::size_t begin = 0; begin < words.size();) {
+    const auto end = std::min(words.find('\0', begin), words.size());
+    const std::string_view word{words.data() + begin, end - begin};
+    if (word.find(path) != word.npos || word == name || word.ends_with("=" + name) || word.ends_with("/" + name))
+      return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 } // namespace
 
-output_watch::output_watch(const std::string& directory, const std::vector<std::string>& names) {
+output_watch::output_watch(const std::string& directory, const std::vector<std::string>& names)
+  : directory_(directory) {
   outputs_.reserve(names.size());
   for (const auto& name : names) outputs_.push_back({name, directory + "/" + name, ""});
 }
@@ -151,7 +178,12 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
       if (open == answer::unknown) open = writer_of(each.path, remaining_now(), false) != 0 ? answer::yes : answer::no;
       if (open == answer::yes) written = &each;
     }
-    if (written == nullptr && (missing == nullptr || remaining_now().empty()) && is_as_seen()) {
+    const auto somebody_may_write = [&] {
+      const auto& all = remaining_now();
+      return missing != nullptr ? !all.empty()
+                                : std::any_of(all.begin(), all.end(), [&](pid_t pid) { return may_write(pid); });
+    };
+    if (written == nullptr && !somebody_may_write() && is_as_seen()) {
       rest.seen = true;
       return rest;
     }
@@ -164,7 +196,7 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
       return rest;
     }
     if (now - last_change >= limits.grace) {
-      if (written == nullptr) { // it is missing, which is told elsewhere
+      if (written == nullptr) { // one is missing, which is told elsewhere, or nobody has opened any for so long
         rest.seen = true;
         return rest;
       }
@@ -179,6 +211,19 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
     ::poll(&requested, 1, static_cast<int>(time.count()));
     pause = std::min<duration>(2 * pause, longest_pause);
   }
+}
+
+/// A process of the command that has no output open and yet may go on with one: a part of its script, in its folder, or
+/// a program that was told an output's name.
+bool output_watch::may_write(pid_t pid) const {
+  char here[4096];
+  const auto size = ::readlink(("/proc/" + std::to_string(pid) + "/cwd").c_str(), here, sizeof here);
+  const std::string_view folder{here, size > 0 ? static_cast<std::size_t>(size) : 0};
+  const bool in_its_folder =
+      folder.starts_with(directory_) && (folder.size() == directory_.size() || folder[directory_.size()] == '/');
+  if (in_its_folder && is_fork(pid)) return true;
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [&](const output& each) { return names_file(pid, each.path, each.name); });
 }
 
 std::string output_watch::changed() const {

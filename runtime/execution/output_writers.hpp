@@ -35,9 +35,10 @@ public:
   /// `names` lie below `directory`; they are copied.
   output_watch(const std::string& directory, const std::vector<std::string>& names);
 
-  /// Waits until nobody has an output open for writing or mapped so, and until each is there or nothing remains that
-  /// could make it. A missing output is no error here. Asks the kernel by a lease; where it gives none, as on NFS, the
-  /// remaining processes are looked at, and other writers are not seen.
+  /// Waits until nobody has an output open for writing or mapped so, and none of the remaining processes is a part of
+  /// the command's script or was told an output's name; and until each is there or nothing remains that could make it.
+  /// A missing output is no error here. Asks the kernel by a lease; where it gives none, as on NFS, the remaining
+  /// processes are looked at, and other writers are not seen.
   output_rest wait(const remaining& left, const rest_limits& limits, const stop_event& stop);
 
   /// The name of an output that has changed since `wait` saw it at rest; "" where none has.
@@ -49,6 +50,9 @@ private:
     std::string path;
     std::string state; ///< as it was seen last; "" where it is missing
   };
+  bool may_write(pid_t pid) const;
+
+  const std::string directory_;
   std::vector<output> outputs_;
 };
 

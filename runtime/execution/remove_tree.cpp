@@ -1,42 +1,112 @@
 #include <troupe/runtime/execution/remove_tree.hpp>
 
-#include <exception>
-#include <filesystem>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Attempts to remove a folder that another process may still be putting files into.
 constexpr int rounds = 3;
+/// Folders that are open at once, one in another. What lies deeper is moved up first.
+constexpr unsigned most_open = 48;
 
-/// Lets the owner do anything in all folders below, which needs leave in each before the next one can be seen.
-void open_folders(const fs::path& path) {
+/// What is shared by all steps of one removal.
+struct removal {
+  int top = -1;          ///< the outermost folder, while it is open
+  unsigned moved_up = 0; ///< folders, so far
+};
+
+void remove_entry(removal& all, int parent, const char* name, unsigned depth) noexcept;
+
+bool is_mounted(int folder) noexcept {
+  struct statx status {};
+  if (::statx(folder, "", AT_EMPTY_PATH, STATX_TYPE, &status) != 0) return true; // then it is left alone
+  if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+    return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  struct statx above {}; // an old kernel, which does not tell: at least another file system is seen
+  return ::statx(folder, "..", AT_SYMLINK_NOFOLLOW, STATX_TYPE, &above) != 0 ||
+         above.stx_dev_major != status.stx_dev_major || above.stx_dev_minor != status.stx_dev_minor;
+}
+
+/// The descriptor of a folder in which the owner may do anything; -1 where there is none.
+int open_folder(int parent, const char* name) noexcept {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  int folder = ::openat(parent, name, flags);
+  if (folder < 0 && errno == EACCES && ::fchmodat(parent, name, S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0)
+    folder = ::openat(parent, name, flags);
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
-  if ((status.st_mode & S_IRWXU) != S_IRWXU)
-    ::fchmodat(AT_FDCWD, path.c_str(), (status.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW);
-  std::error_code ec;
-  for (fs::directory_iterator entry{path, ec}, end; !ec && entry != end; entry.increment(ec))
-    if (std::error_code unknown; !entry->is_symlink(unknown) && entry->is_directory(unknown))
-      open_folders(entry->path());
+  if (folder >= 0 && ::fstat(folder, &status) == 0 && (status.st_mode & S_IRWXU) != S_IRWXU)
+    static_cast<void>(::fchmod(folder, (status.st_mode & 07777) | S_IRWXU));
+  return folder;
+}
+
+void remove_entries(removal& all, int folder, unsigned depth) noexcept {
+  const int listed = ::fcntl(folder, F_DUPFD_CLOEXEC, 0);
+  DIR* const list = listed < 0 ? nullptr : ::fdopendir(listed);
+  if (list == nullptr) {
+    if (listed >= 0) ::close(listed);
+    return;
+  }
+  ::rewinddir(list); // both descriptors have one position
+  while (const dirent* entry = ::readdir(list))
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+      remove_entry(all, folder, entry->d_name, depth + 1);
+  ::closedir(list);
+}
+
+void clear(removal& all, int folder, unsigned depth) noexcept {
+  if (depth > 0) return remove_entries(all, folder, depth);
+  all.top = folder;
+  unsigned before = 0;
+  do {
+    before = all.moved_up;
+    remove_entries(all, folder, depth);
+  } while (all.moved_up != before);
+  all.top = -1;
+}
+
+void move_up(removal& all, int parent, const char* name) noexcept {
+  char free_name[32];
+  do std::snprintf(free_name, sizeof free_name, ".deep-%u", ++all.moved_up);
+  while (::faccessat(all.top, free_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+  if (::renameat(parent, name, all.top, free_name) != 0) --all.moved_up; // it stays, and so does what it lies in
+}
+
+void remove_entry(removal& all, int parent, const char* name, unsigned depth) noexcept {
+  if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT || errno == ENOTDIR) return;
+  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || (errno != ENOTEMPTY && errno != EEXIST && errno != EACCES)) return;
+  const int folder = open_folder(parent, name);
+  if (folder < 0) return;
+  const bool mounted = is_mounted(folder);
+  if (mounted || depth >= most_open) {
+    ::close(folder);
+    if (!mounted) move_up(all, parent, name);
+    return;
+  }
+  clear(all, folder, depth);
+  ::close(folder);
+  ::unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+bool is_gone(const std::string& path) noexcept {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
 } // namespace
 
 bool remove_tree(const std::string& path) noexcept {
-  try {
-    std::error_code failed;
-    for (int round = 0; round < rounds; ++round) {
-      fs::remove_all(path, failed);
-      if (!failed) return true;
-      if (failed == std::errc::permission_denied) open_folders(path);
-    }
-  } catch (const std::exception&) { // no memory
+  for (int round = 0; round < rounds; ++round) {
+    removal all;
+    remove_entry(all, AT_FDCWD, path.c_str(), 0);
+    if (is_gone(path)) return true;
   }
   return false;
 }

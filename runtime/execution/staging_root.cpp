@@ -123,8 +123,9 @@ result<std::vector<made_folder>> make_root(const std::string& root) {
     if (!failed && ::mkdir(own.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
     std::error_code unknown;
     if (const auto status = fs::symlink_status(own, unknown); fs::exists(status) && !fs::is_directory(status))
-      return make_error(ec::io, "cannot make " + root + ", where outputs would wait: " + own +
-                                    " is no folder; it is Troupe's own name there, so choose another for that");
+      return make_error(ec::invalid_argument,
+                        "cannot make " + root + ", where outputs would wait: " + own +
+                            " is no folder; it is Troupe's own name there, so choose another for that");
     if (!failed && ::mkdir(root.c_str(), 0777) != 0 && errno != EEXIST) failed = {errno, std::generic_category()};
     // Else somebody has just removed what was empty.
     if (failed != std::errc::no_such_file_or_directory && failed != std::errc::file_exists &&
@@ -132,7 +133,12 @@ result<std::vector<made_folder>> make_root(const std::string& root) {
       break;
   }
   if (!failed) return made;
-  return make_error(ec::io, "cannot make " + root + ", where outputs would wait: " + failed.message());
+  const bool lasts = failed == std::errc::not_a_directory || failed == std::errc::file_exists ||
+                     failed == std::errc::permission_denied || failed == std::errc::operation_not_permitted ||
+                     failed == std::errc::read_only_file_system || failed == std::errc::filename_too_long ||
+                     failed == std::errc::too_many_symbolic_link_levels;
+  return make_error(lasts ? ec::invalid_argument : ec::io,
+                    "cannot make " + root + ", where outputs would wait: " + failed.message());
 }
 
 void remove_own_staging(const std::string& root, executor_id executor) noexcept {

@@ -31,7 +31,8 @@ std::vector<made_folder> folders_missing_for(const std::string& root);
 /// The same folder as it is now.
 made_folder identified(const std::string& path);
 
-/// Makes the root where it is missing, and what leads to it. Others may remove that at the same time.
+/// Makes the root where it is missing, and what leads to it. Others may remove that at the same time. Error
+/// ec::invalid_argument: it could not be made another time either.
 /// @returns the folders that lead to Troupe's own one and that this call has made, the outermost first
 result<std::vector<made_folder>> make_root(const std::string& root);
 

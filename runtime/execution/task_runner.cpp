@@ -308,4 +308,10 @@ bool task_runner::shutdown(std::chrono::nanoseconds grace) {
   return all();
 }
 
+void task_runner::await_end() {
+  auto& d = *impl_;
+  std::unique_lock lock{d.mutex};
+  d.all_ended.wait(lock, [&] { return d.ended == d.threads.size(); });
+}
+
 } // namespace troupe

@@ -106,6 +106,8 @@ public:
   /// tasks to end (`task_context::cancelled`) and waits for lease threads: at most `grace`, and at most `kill_grace`
   /// longer for as long as a command runs. False when a thread still runs then; the caller then ends the process.
   bool shutdown(std::chrono::nanoseconds grace);
+  /// Waits until all lease threads have ended, however long a native task takes. @pre `shutdown` was called
+  void await_end();
 
 private:
   struct impl;

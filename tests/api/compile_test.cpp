@@ -105,8 +105,17 @@ TEST_F(compiled_jobs, of_too_many_steps_in_a_row_are_refused_with_the_cure) {
     } catch (const job_error& e) {
       EXPECT_EQ(e.code(), ec::invalid_argument);
       EXPECT_NE(std::string{e.what()}.find("20001 steps away"), std::string::npos) << e.what();
+      EXPECT_NE(std::string{e.what()}.find("cache() the records now and then"), std::string::npos) << e.what();
     }
   });
+  {
+    auto d = session_.range(0, 4, 1);
+    for (int i = 0; i < 3000; ++i) {
+      d = d.map([](std::int64_t n) { return n + 1; });
+      if (i % 1000 == 0) d = d.cache();
+    }
+    EXPECT_EQ(d.collect(), (std::vector<std::int64_t>{3000, 3001, 3002, 3003}));
+  }
   auto d = session_.range(0, 4, 1);
   for (int i = 0; i < 500; ++i) d = d.map([](std::int64_t n) { return n + 1; });
   EXPECT_EQ(d.collect(), (std::vector<std::int64_t>{500, 501, 502, 503}));

@@ -424,6 +424,34 @@ TEST_F(command_test, a_program_that_is_not_there_is_named) {
   EXPECT_NE(log.batches()[1]->failures.at(0).message.find("missing: No such file"), std::string::npos);
 }
 
+TEST_F(command_test, what_cannot_start_here_is_tried_again_only_where_there_are_other_machines) {
+  const auto no_program = script("");
+  fs::permissions(no_program, fs::perms::owner_read);
+  std::ofstream{scratch.file("no-format")} << "neither";
+  fs::permissions(scratch.file("no-format"), fs::perms::owner_all);
+  std::ofstream{outputs} << "where a folder has to be";
+  for (const bool others : {false, true}) {
+    auto options = command_options();
+    options.hand_over = others;
+    auto& r = start(options);
+    r.open_lease(grant(1));
+    std::uint64_t stage = 1;
+    const auto before = static_cast<std::uint32_t>(log.batches().size());
+    for (const auto* word : {"no-such-program-anywhere", "./missing", "./script", "./no-format", "true"}) {
+      install(stage, {word});
+      auto batch =
+          one({{}, word == std::string{"true"} ? std::vector<std::string>{"made"} : std::vector<std::string>{}});
+      batch->stage = {stage++};
+      r.run(batch);
+    }
+    ASSERT_TRUE(log.wait_for(before + 5));
+    for (auto i = before; i < before + 5; ++i)
+      EXPECT_EQ(log.batches()[i]->failures.at(0).cause == failure_cause::certain, !others)
+          << log.batches()[i]->failures.at(0).message;
+    runner.reset();
+  }
+}
+
 TEST_F(command_test, an_exit_code_is_a_failure_with_the_first_and_last_lines_of_its_own_stderr) {
   auto& r = begin({"sh", "-c", "for i in $(seq 30); do echo line $i >&2; done; echo out > \"$TROUPE_OUTPUT\"; exit 3"});
   r.run(one({{}, {"result"}}));

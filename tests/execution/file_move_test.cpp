@@ -112,6 +112,19 @@ TEST_F(file_move, gives_the_file_the_group_of_a_folder_that_hands_its_group_on) 
   }
 }
 
+TEST_F(file_move, leaves_the_group_of_a_file_that_has_other_names) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root has other groups to give away for sure";
+  const auto folder = scratch.file("folder");
+  fs::create_directory(folder);
+  ASSERT_EQ(::chown(folder.c_str(), static_cast<uid_t>(-1), 12345), 0);
+  ASSERT_EQ(::chmod(folder.c_str(), 02775), 0);
+  std::ofstream{scratch.file("input")} << "the user's own";
+  const auto before = status_of(scratch.file("input")).st_gid;
+  fs::create_hard_link(scratch.file("input"), scratch.file("linked"));
+  ASSERT_EQ(move_to_new(scratch.file("linked"), folder + "/output"), 0);
+  EXPECT_EQ(status_of(scratch.file("input")).st_gid, before);
+}
+
 TEST_F(file_move, copies_what_its_owner_may_not_read) {
   fs::permissions(scratch.path(), fs::perms::all);
   const as_anybody here;

@@ -67,6 +67,29 @@ TEST_F(output_writers, are_waited_for_though_they_have_not_begun) {
   EXPECT_EQ(made(), "late\n");
 }
 
+TEST_F(output_writers, are_waited_for_though_they_have_closed_them_meanwhile) {
+  run(R"((echo one >"$1"; until_over; echo two >>"$1") & until grep -q one "$1"; do :; done)", std::chrono::hours{1});
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(made(), "one\ntwo\n");
+}
+
+TEST_F(output_writers, are_waited_for_that_were_told_a_name_and_have_not_begun) {
+  run(R"(echo one >"$1"
+         sh -c 'until grep -q ") Z" /proc/$0/stat; do :; done; echo two >>"$1"' $main "$1" &
+         until grep -q until /proc/$!/cmdline; do :; done)",
+      std::chrono::hours{1});
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(made(), "one\ntwo\n");
+}
+
+/// Nobody knows whether they would ever have.
+TEST_F(output_writers, that_have_none_open_for_the_grace_are_ended) {
+  run(R"(echo whole >"$1"; (while :; do sleep 0.01; done) &)", std::chrono::milliseconds{50});
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(made(), "whole\n");
+  EXPECT_THAT(children(), IsEmpty());
+}
+
 TEST_F(output_writers, may_have_left_the_group_of_their_command) {
   run(R"(setsid sh -c 'until grep -q ") Z" /proc/$0/stat; do :; done; echo late' $main >"$1" &
          until [ -e "$1" ]; do :; done)",
