@@ -50,12 +50,13 @@ struct submission_state {
     const auto last = std::exchange(handlers, {});
     if (!end.failure) {
       if (last.on_success) last.on_success(end);
-      if (!last.keep_results) tell(self, driver, box(release_results{end.job}));
     } else if (end.failure.code == ec::cancelled) {
       if (last.on_cancelled) last.on_cancelled(end.failure);
     } else if (last.on_failure) {
       last.on_failure(end.failure);
     }
+    if (last.on_end) last.on_end(end);
+    if (!end.failure && !last.keep_results) tell(self, driver, box(release_results{end.job}));
     self->quit();
     alive = nullptr;
   }
@@ -141,15 +142,8 @@ submitted_job submit(caf::actor_system& system, const driver_actor& driver, std:
 std::future<job_end> submit(caf::actor_system& system, const driver_actor& driver,
                             std::shared_ptr<const job_spec> job) {
   const auto promise = std::make_shared<std::promise<job_end>>();
-  const auto fail = [promise](const error& why) {
-    job_end end;
-    end.failure = why;
-    promise->set_value(std::move(end));
-  };
   job_handlers handlers;
-  handlers.on_success = [promise](const job_end& end) { promise->set_value(end); };
-  handlers.on_failure = fail;
-  handlers.on_cancelled = fail;
+  handlers.on_end = [promise](const job_end& end) { promise->set_value(end); };
   submit(system, driver, std::move(job), std::move(handlers));
   return promise->get_future();
 }

@@ -23,8 +23,8 @@
 namespace troupe {
 
 /// All are called in one actor that exists for this job alone, so never two at once; none may block or throw. What goes
-/// on in an actor of the application starts with a message to it. Of the last three exactly one is called, once, and
-/// nothing after it.
+/// on in an actor of the application starts with a message to it. Of `on_success`, `on_failure` and `on_cancelled`
+/// exactly one is called, once, then `on_end`, and nothing after it.
 struct job_handlers {
   std::function<void(job_id)> on_accepted = {}; ///< a job that ends at once may end without it
   std::function<void(const job_progress&)> on_progress = {};
@@ -32,6 +32,7 @@ struct job_handlers {
   /// It was refused, or it failed. ec::unreachable: its driver is not there any more.
   std::function<void(const error&)> on_failure = {};
   std::function<void(const error&)> on_cancelled = {};
+  std::function<void(const job_end&)> on_end = {}; ///< whichever it is
   /// Results that stayed on their executors stay there after `on_success`, for `fetch_result` on a thread that may
   /// wait; they go with `release`, or with the driver. Else they go when `on_success` has returned.
   bool keep_results = false;

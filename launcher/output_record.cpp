@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <troupe/launcher/record_file.hpp>
+#include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
@@ -120,11 +121,24 @@ struct counted_names {
   }
 };
 
+std::string session_of(const std::string& run) { return run.substr(0, run.rfind('-')); }
+
 std::int64_t changed(const struct stat& status) {
   return std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
 }
 
 } // namespace
+
+std::unordered_set<std::string> recorded_outputs(const std::string& output_directory) {
+  std::unordered_set<std::string> out;
+  const fs::path directory{output_directory};
+  const auto file = record_file::open(directory.parent_path().string(), directory.filename().string());
+  if (file)
+    static_cast<void>(file->read([&](const std::string& text) {
+      if (auto line = parse_line(text); line && line->outputs) out.insert(line->outputs->begin(), line->outputs->end());
+    }));
+  return out;
+}
 
 /// What a stage has made in this run, as far as it is seen.
 struct output_record::stage_outputs {
@@ -253,7 +267,14 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   const bool all_seen = each_file_in(directory, [&](std::string name) {
     if (own.made.contains(name) || own.others.contains(name)) return;
     const auto whose = run_of.find(name);
-    if (whose == run_of.end()) return of_nobody.add(std::move(name));
+    if (whose == run_of.end()) {
+      // As of a run that was interrupted, and so has recorded nothing.
+      const auto made = made_by(directory.string(), name);
+      if (made.by != maker::task) return of_nobody.add(std::move(name));
+      if (made.run.starts_with(session_of(run) + "-")) return;
+      of_earlier_runs.runs.insert(made.run);
+      return of_earlier_runs.add(std::move(name));
+    }
     of_earlier_runs.runs.insert(whose->second);
     there.insert(name);
     of_earlier_runs.add(std::move(name));

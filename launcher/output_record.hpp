@@ -23,6 +23,9 @@
 
 namespace troupe {
 
+/// Names of outputs that the record of an output directory tells of.
+std::unordered_set<std::string> recorded_outputs(const std::string& output_directory);
+
 /// One thread.
 class output_record {
 public:

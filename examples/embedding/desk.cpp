@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include <troupe/actors/submission.hpp>
 #include <troupe/runtime/api/job.hpp>
 
 namespace primes {
 namespace {
 
-/// A task: how many primes are there in [range.first, range.second)? Runs on a thread of an executor.
+/// A task: how many primes are there in [range.first, range.second)? Runs on a thread of an executor. Nobody can end it
+/// from outside, so it looks now and then whether it is to end: until it does, the application's actor system waits.
 std::int64_t count_primes(std::pair<std::int64_t, std::int64_t> range) {
+  const auto& context = troupe::task_context::current();
   std::int64_t found = 0;
   for (auto n = std::max<std::int64_t>(2, range.first); n < range.second; ++n) {
+    if (n % 4096 == 0 && context.cancelled()) break; // nobody sees the result
     bool prime = n == 2 || n % 2 == 1;
     for (std::int64_t d = 3; prime && d * d <= n; d += 2) prime = n % d != 0;
     if (prime) ++found;
@@ -24,11 +27,10 @@ std::int64_t count_primes(std::pair<std::int64_t, std::int64_t> range) {
 }
 constexpr auto count_task = troupe::task<"count-primes", count_primes>;
 
-/// A count under way. The end of a short job may overtake the news that it was accepted.
+/// A request that waits for its job.
 struct count {
   std::int64_t limit = 0;
-  std::optional<caf::typed_response_promise<count_reply>> promise;
-  std::optional<troupe::boxed<troupe::job_end>> end;
+  caf::typed_response_promise<count_reply> promise;
 };
 
 struct desk_state {
@@ -36,25 +38,8 @@ struct desk_state {
   desk_state() = default; // no aggregate, which CAF 0.17 would try to make from the actor's own pointer
   troupe::driver_actor driver;
   listener_actor listener;
-  std::map<troupe::job_id, count> counts;
-
-  void settle(troupe::job_id job) {
-    const auto it = counts.find(job);
-    if (!it->second.promise || !it->second.end) return;
-    auto [limit, promise, end] = std::move(it->second);
-    counts.erase(it);
-    const auto& outcome = **end;
-    if (outcome.failure) {
-      promise->deliver(troupe::to_caf_error(outcome.failure));
-      return;
-    }
-    count_reply reply;
-    reply.limit = limit;
-    reply.tasks = outcome.progress.stages.front().tasks;
-    reply.executors = outcome.progress.stages.front().executors;
-    reply.primes = total(outcome);
-    promise->deliver(reply);
-  }
+  std::uint64_t next = 0;
+  std::map<std::uint64_t, count> counts; ///< by the number of their request
 };
 
 using desk_pointer = troupe::stateful_pointer<desk_actor, desk_state>;
@@ -64,30 +49,41 @@ desk_actor::behavior_type behavior(desk_pointer self, troupe::driver_actor drive
   troupe::state_of(self).listener = std::move(listener);
   return {
       [self](const count_request& request) -> caf::result<count_reply> {
+        auto& state = troupe::state_of(self);
+        const auto number = state.next++;
         auto promise = self->make_response_promise<count_reply>();
-        troupe::ask(self, troupe::state_of(self).driver, std::chrono::seconds{10},
-                    troupe::box(troupe::job_submission{make_job(request), {}}), troupe::client_actor{self})
-            .then(
-                [self, promise, limit = request.limit](const troupe::boxed<troupe::job_accepted>& accepted) {
-                  auto& one = troupe::state_of(self).counts[accepted->job];
-                  one.limit = limit;
-                  one.promise = promise;
-                  troupe::state_of(self).settle(accepted->job);
-                },
-                [promise](const caf::error& why) mutable { promise.deliver(why); });
+        state.counts.emplace(number, count{request.limit, promise});
+        const desk_actor desk{self};
+        // These run in an actor of Troupe's, so they send messages and touch nothing of the desk.
+        troupe::submit(
+            self->system(), state.driver, make_job(request),
+            {.on_progress =
+                 [desk, to = state.listener](const troupe::job_progress& p) {
+                   const auto& stage = p.stages.front();
+                   if (to) troupe::tell_as(desk, to, count_progress{stage.done, stage.tasks});
+                 },
+             .on_end = [desk, number](
+                           const troupe::job_end& end) { troupe::tell_as(desk, desk, number, troupe::box(end)); }});
         return promise;
       },
-      [self](const troupe::boxed<troupe::job_progress>& progress) {
-        const auto& stage = progress->stages.front();
-        if (const auto& to = troupe::state_of(self).listener)
-          troupe::tell(self, to, count_progress{stage.done, stage.tasks});
+      [self](std::uint64_t number, const troupe::boxed<troupe::job_end>& end) {
+        auto& counts = troupe::state_of(self).counts;
+        const auto it = counts.find(number);
+        if (it == counts.end()) return;
+        auto one = std::move(it->second);
+        counts.erase(it);
+        if (end->failure) {
+          one.promise.deliver(troupe::to_caf_error(end->failure));
+          return;
+        }
+        const auto& stage = end->progress.stages.front();
+        count_reply reply;
+        reply.limit = one.limit;
+        reply.primes = total(*end);
+        reply.tasks = stage.tasks;
+        reply.executors = stage.executors;
+        one.promise.deliver(reply);
       },
-      [self](const troupe::boxed<troupe::job_end>& end) {
-        troupe::state_of(self).counts[end->job].end = end;
-        troupe::state_of(self).settle(end->job);
-      },
-      [](const troupe::boxed<troupe::event_batch>&) {}, // it subscribes to none
-      [](const troupe::boxed<troupe::subscription_cut_off>&) {},
   };
 }
 

@@ -45,11 +45,9 @@ struct count_progress {
   }
 };
 
-/// Answers requests of the application and is Troupe's client at the same time: its interface holds all of
-/// `troupe::client_actor`, so that its handle converts to one.
-using desk_actor = troupe::handle<count_reply(count_request), void(troupe::boxed<troupe::job_progress>),
-                                  void(troupe::boxed<troupe::job_end>), void(troupe::boxed<troupe::event_batch>),
-                                  void(troupe::boxed<troupe::subscription_cut_off>)>;
+/// Answers requests of the application. The second message is the desk's own: what has become of a job, by the number
+/// of the request.
+using desk_actor = troupe::handle<count_reply(count_request), void(std::uint64_t, troupe::boxed<troupe::job_end>)>;
 
 /// Whoever wants to know how far a count has come.
 using listener_actor = troupe::handle<void(count_progress)>;

@@ -31,7 +31,7 @@ struct cluster_flags {
 int version(bool json);
 int config_show(const setting_flags& flags, bool json);
 int profile_check(const setting_flags& flags, const std::string& file, bool json);
-int run(const cluster_flags& flags, const std::string& job_file);
+int run(const cluster_flags& flags, const std::string& job_file, bool overwrite);
 int node(const setting_flags& flags, bool json);
 int cluster_up(const setting_flags& flags, bool foreground, bool json);
 int cluster_status(const cluster_flags& flags);

@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   show_app->callback([&] { chosen = [&] { return config_show(settings, json); }; });
 
   std::string file;
+  bool overwrite = false;
   auto* profile_app = app.add_subcommand("profile", "Look at resource profiles");
   profile_app->require_subcommand(1);
   auto* check_app = command(*profile_app, "check",
@@ -134,9 +135,10 @@ int main(int argc, char** argv) {
   add_config_file(*run_app, cluster.settings, "Settings from a YAML file", false);
   add_conf(*run_app, cluster.settings);
   add_json(*run_app, cluster.json);
+  run_app->add_flag("--overwrite", overwrite, "Replace files at its outputs also where no job has made them");
   run_app->callback([&] {
     chosen = [&] {
-      if (!file.empty()) return run(cluster, file);
+      if (!file.empty()) return run(cluster, file, overwrite);
       std::cerr << how_to_run;
       return 2;
     };

@@ -15,6 +15,7 @@
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/output_record.hpp>
 #include <troupe/launcher/progress_display.hpp>
+#include <troupe/launcher/replaced_outputs.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
 #include <troupe/launcher/session_guard.hpp>
@@ -59,7 +60,7 @@ void say_what_is_whose(output_record& record, const std::string& session, const 
 
 } // namespace
 
-int run(const cluster_flags& flags, const std::string& job_file) {
+int run(const cluster_flags& flags, const std::string& job_file, bool overwrite) {
   const auto place = choose_place(flags);
   if (!place) return complain(place.error());
   const auto& s = place->effective;
@@ -67,6 +68,7 @@ int run(const cluster_flags& flags, const std::string& job_file) {
       load_job(job_file, {static_cast<std::uint32_t>(s.get(keys::task_max_failures)), s.get(keys::scheduler_pool),
                           s.get(keys::stage_timeout), s.get(keys::task_timeout), s.get(keys::barrier_sync_timeout)});
   if (!job) return complain(job.error());
+  if (auto good = overwrite ? result<void>{} : check_replaced(*job); !good) return complain(good.error());
 
   if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {
     // The commands are this process's own.

@@ -15,6 +15,7 @@
 
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/serialize.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/resources/quote.hpp>
 #include <troupe/runtime/storage/descriptor.hpp>
 
@@ -97,14 +98,23 @@ private:
   bool finished_ = false;
 };
 
+/// Whether nothing else is in a folder.
+bool has_only(const std::string& directory, const std::string& name) {
+  std::error_code failed;
+  for (fs::directory_iterator entry{directory, failed}, end; !failed && entry != end; entry.increment(failed))
+    if (entry->path().filename() != name) return false;
+  return !failed;
+}
+
 } // namespace
 
 text_directory::text_directory(const std::string& path) {
   if (path.empty()) throw job_error(make_error(ec::invalid_argument, "the output directory has no name"));
-  if (path == "~" || path.starts_with("~/"))
+  if (is_for_a_shell(path) || path.find("/~/") != path.npos || path.ends_with("/~"))
     throw job_error(
-        make_error(ec::invalid_argument,
-                   "the output directory '" + path + "' begins with ~, which is for a shell to expand; give the path"));
+        make_error(ec::invalid_argument, "the output directory '" + path +
+                                             "' has ~ or $, which are for a shell to expand; give the path, "
+                                             "as with std::getenv"));
   std::error_code code;
   path_ = fs::absolute(path, code); // as it is: what '..' behind a link means is for the system to say
   if (code) cannot("find", path, code);
@@ -117,7 +127,11 @@ text_directory::text_directory(const std::string& path) {
   // Whoever makes the place apart has the directory to himself.
   if (!is_empty || (!fs::create_directory(apart_, code) && !code))
     throw job_error(make_error(ec::invalid_argument,
-                               "the output directory '" + path_ + "' is not empty: remove it, or name another one"));
+                               "the output directory '" + path_ + "' is not empty: " +
+                                   (has_only(path_, place_apart) ? "a program that was killed has left " + apart_ +
+                                                                       ", or one is just writing: "
+                                                                       "remove that where none is"
+                                                                 : std::string{"remove it, or name another one"})));
   if (!code && !::mkdtemp(staging_.data())) code = {errno, std::generic_category()};
   if (!code)
     fs::permissions(staging_, fs::status(apart_, code).permissions(), code); // executors may be somebody else's

@@ -48,6 +48,18 @@ std::vector<std::string> paths_within(const std::string& text) {
   return out;
 }
 
+std::string whole_pattern(const job_folders& job, const std::string& text) {
+  const auto whole = text.starts_with('/') ? text : escape_pattern(job.directory) + "/" + text;
+  return fs::path{whole}.lexically_normal().string();
+}
+
+bool finds_outputs(const job_folders& job, const std::string& pattern, const declared_stage& maker) {
+  const auto made = name_patterns(maker);
+  return std::any_of(made.begin(), made.end(), [&](const std::string& name) {
+    return may_find(pattern, escape_pattern(job.output) + "/" + maker.name + "/" + name);
+  });
+}
+
 class place_checker {
 public:
   place_checker(const job_folders& job, const std::vector<placed_stage>& stages, file_places places)
@@ -190,6 +202,7 @@ private:
   result<void> check_text(std::size_t stage, const std::string& where, const std::string& text) {
     for (const auto& path : paths_within(text)) {
       if (auto ok = check_path(stage, where, path); !ok) return ok;
+      if (auto ok = check_shell_pattern(stage, where, path); !ok) return ok;
     }
     return {};
   }
@@ -201,6 +214,23 @@ private:
       if (found == outputs_.end() || comes_before(found->second.stage, stage)) continue;
       return fault(found->second, "its output " + path_of(found->second) + " would lie on " + path + ", which " +
                                       where + " of stage " + declared(stage).name + " names");
+    }
+    return {};
+  }
+
+  /// What a shell finds by it may have been left by an earlier run.
+  result<void> check_shell_pattern(std::size_t stage, const std::string& where, const std::string& path) {
+    const auto pattern = fs::path{path}.lexically_normal().string();
+    const auto fixed = pattern.substr(0, pattern.find_first_of("*?["));
+    if (fixed.size() == pattern.size() || !fixed.starts_with(job_.output + "/")) return {};
+    for (std::size_t maker = 0; maker < stages_.size(); ++maker) {
+      if (!finds_outputs(job_, pattern, declared(maker))) continue;
+      return yaml_error(job_.file, declared(stage).run_line,
+                        "stage " + declared(stage).name + ": " + path + " in " + where +
+                            " may find what an earlier run has left of stage " + declared(maker).name + "; " +
+                            (maker == stage ? std::string{"give another output:"}
+                                            : "write {inputs} in its place, with after: [" + declared(maker).name +
+                                                  "], which are the files of this run"));
     }
     return {};
   }
@@ -225,18 +255,6 @@ private:
   std::unordered_multimap<std::string, std::size_t> makers_; ///< stages, by the folder that their outputs lie in
   std::unordered_map<std::string, std::size_t> index_;       ///< of stages, by name
 };
-
-std::string whole_pattern(const job_folders& job, const std::string& text) {
-  const auto whole = text.starts_with('/') ? text : escape_pattern(job.directory) + "/" + text;
-  return fs::path{whole}.lexically_normal().string();
-}
-
-bool finds_outputs(const job_folders& job, const std::string& pattern, const declared_stage& maker) {
-  const auto made = name_patterns(maker);
-  return std::any_of(made.begin(), made.end(), [&](const std::string& name) {
-    return may_find(pattern, escape_pattern(job.output) + "/" + maker.name + "/" + name);
-  });
-}
 
 std::string what_is_found(const job_folders& job, const declared_stage& stage, const std::string& text,
                           const declared_stage& maker) {

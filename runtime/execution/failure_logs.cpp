@@ -27,7 +27,9 @@ constexpr std::uint64_t part_between = 16;
 /// Seconds for which an empty folder may be one that somebody has just made to put something in.
 constexpr std::int64_t youngest = 60;
 
-fs::path logs_in(const std::string& output_directory) { return fs::path{output_directory} / own_folder / "logs"; }
+fs::path logs_in(const std::string& output_directory) {
+  return fs::path{output_directory}.parent_path() / own_folder / "logs";
+}
 
 bool is_folder(const fs::path& path) {
   struct stat status {};
@@ -91,7 +93,7 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   constexpr int most_rounds = 5; // others may be removing what was empty
   for (int round = 0; round < most_rounds && kept.out.empty() && kept.err.empty(); ++round) {
     std::error_code failed;
-    fs::create_directories(output_directory, failed);
+    fs::create_directories(logs.parent_path().parent_path(), failed);
     ::mkdir(logs.parent_path().c_str(), 0777);
     if (failed || !is_folder(logs.parent_path())) continue;
     ::mkdir(logs.c_str(), 0777);

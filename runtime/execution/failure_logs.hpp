@@ -1,9 +1,9 @@
 #pragma once
 
 /// What failed attempts of commands have printed, kept where their user finds it when all is over: in Troupe's own
-/// folder beside the outputs, which no pattern matches, as
+/// folder beside those of the stages, where who compares or copies a stage's outputs does not find it, as
 ///
-///     OUTPUT/.troupe/logs/SESSION-JOB/STAGE.PARTITION.ATTEMPT.err     and .out
+///     PARENT/.troupe/logs/SESSION-JOB/STAGE.PARTITION.ATTEMPT.err     and .out
 ///
 /// Only this user can read them. Nothing depends on them: where they cannot be kept, the attempt fails as it would
 /// have.
@@ -21,7 +21,7 @@
 
 namespace troupe {
 
-/// How much of it is kept in one output directory.
+/// How much of it is kept beside the folders of one job's stages.
 struct log_limits {
   duration age = std::chrono::days{14}; ///< since it was printed; 0: none is kept
   std::uint64_t bytes = 1ull << 30;     ///< of all jobs; the oldest goes first

@@ -215,6 +215,24 @@ TEST_F(text_files_test, are_written_as_a_directory_of_parts) {
   EXPECT_EQ(read(out + "/part-00000") + read(out + "/part-00001"), "a\n\nc\xff\n") << "nothing was touched";
 }
 
+TEST_F(text_files_test, are_not_looked_for_where_a_shell_would) {
+  const auto one = session_.parallelize(std::vector<std::string>{"b"});
+  for (const auto* path : {"~", "~/out", "$TROUPE_TEST_PLACE/out", "${TROUPE_TEST_PLACE}/out", "a/~/out"}) {
+    EXPECT_THAT(message_of([&] { one.save_as_text(path); }), HasSubstr("for a shell to expand; give the path")) << path;
+    EXPECT_FALSE(fs::exists(path));
+  }
+  for (const auto* path : {"~/lines", "$TROUPE_TEST_PLACE/lines"})
+    EXPECT_THAT(message_of([&] { session_.text_files(path); }), HasSubstr("for a shell to expand: give the path"))
+        << path;
+}
+
+TEST_F(text_files_test, of_a_program_that_was_killed_are_named) {
+  const auto out = (folder_ / "out").string();
+  fs::create_directories(out + "/_temporary/XXXXXX");
+  EXPECT_THAT(message_of([&] { session_.parallelize(std::vector<std::string>{"b"}).save_as_text(out); }),
+              HasSubstr("a program that was killed has left " + out + "/_temporary"));
+}
+
 TEST_F(text_files_test, may_have_lines_of_any_length) {
   const auto out = (folder_ / "out").string();
   const std::vector<std::string> lines{std::string(600'000, 'x'), "y", std::string(262'143, 'z'), "w"};

@@ -143,6 +143,24 @@ TEST_F(job_places, no_output_lies_on_a_file_that_the_job_names) {
   EXPECT_EQ(fault({made("b.txt"), "s: {run: [sh, -c, 'mkdir data; echo >data/b.txt']}"}, here), "");
 }
 
+TEST_F(job_places, no_pattern_for_a_shell_finds_what_the_job_makes) {
+  const auto trim = R"(trim: {run: [x, "{output}"], outputs: ["{partition}.txt"]})";
+  const auto all = [&](const std::string& text) {
+    return "all: {after: [trim], run: [sh, -c, \"" + text + " >{output}\"], outputs: [all]}";
+  };
+  EXPECT_THAT(fault({trim, all("cat " + base_ + "/out/trim/*")}),
+              HasSubstr("stage all: " + base_ +
+                        "/out/trim/* in run may find what an earlier run has left of stage trim; "
+                        "write {inputs} in its place, with after: [trim]"));
+  EXPECT_THAT(fault({trim, all("cat " + base_ + "/out/t?im/[0-9].txt")}), HasSubstr("an earlier run"));
+  EXPECT_THAT(fault({trim, all("cat " + base_ + "/out/all/al*")}), HasSubstr("give another output:"));
+  EXPECT_THAT(fault({trim, R"(all: {after: [trim], run: [x], environment: {PARTS: ")" + base_ + R"(/out/*/*"}})"}),
+              HasSubstr("in environment.PARTS may find"));
+  EXPECT_EQ(fault({trim, all("cat " + base_ + "/data/*.txt")}), "");
+  EXPECT_EQ(fault({trim, all("cat " + base_ + "/out/trim/*.csv")}), "");
+  EXPECT_EQ(fault({trim, all("ls /*; awk '/*/'")}), "") << "not below the folder of outputs";
+}
+
 TEST_F(job_places, no_pattern_finds_what_the_job_makes) {
   const std::string trim = R"(trim: {for-each: "data/*.txt", run: [cp, "{input}", "{output}"]})";
   const auto upper = [](const std::string& files, const std::string& after) {

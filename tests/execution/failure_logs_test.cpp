@@ -45,7 +45,7 @@ protected:
   scratch_directory scratch;
   std::string attempt = scratch.file("attempt");
   std::string out = scratch.file("out/stage");
-  std::string folder = out + "/.troupe/logs";
+  std::string folder = scratch.file("out/.troupe/logs");
   std::int64_t now = 1'800'000'000;
 };
 
@@ -103,7 +103,7 @@ TEST_F(failure_logs_test, go_when_they_are_old) {
   now += 20 * day;
   logs().tidy_once(out);
   EXPECT_FALSE(fs::exists(folder));
-  EXPECT_TRUE(fs::exists(out));
+  EXPECT_TRUE(fs::exists(scratch.file("out")));
 }
 
 TEST_F(failure_logs_test, go_when_they_are_too_many_the_oldest_first) {
@@ -137,7 +137,7 @@ TEST_F(failure_logs_test, are_never_put_behind_a_link) {
   print("", "text");
   fs::create_directories(scratch.file("elsewhere"));
   auto l = logs();
-  for (const auto& link : {out + "/.troupe", folder, folder + "/s-5"}) {
+  for (const auto& link : {scratch.file("out/.troupe"), folder, folder + "/s-5"}) {
     fs::create_directories(fs::path{link}.parent_path());
     fs::create_directory_symlink(scratch.file("elsewhere"), link);
     EXPECT_EQ(l.keep(out, {5}, "1.0.0", attempt).err, "") << link;
@@ -151,7 +151,7 @@ TEST_F(failure_logs_test, are_never_put_behind_a_link) {
     EXPECT_TRUE(fs::exists(scratch.file("elsewhere/logs/old/file")) && fs::exists(scratch.file("elsewhere/old")));
     fs::remove_all(scratch.file("elsewhere"));
     fs::create_directory(scratch.file("elsewhere"));
-    fs::remove_all(out);
+    fs::remove_all(scratch.file("out"));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/execution/publication_list.hpp>
 #include <troupe/tests/system/users_folder.hpp>
 
@@ -65,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(masters, failed_commands, all_masters, name_of_master);
 INSTANTIATE_TEST_SUITE_P(masters, task_environment, all_masters, name_of_master);
 
 TEST_P(whole_results, that_cannot_be_put_in_place_fail_their_job_at_once) {
-  fs::create_directories(at("out/make/b"));
-  EXPECT_EQ(run_job("run: [sh, -c, 'echo run >>" + at("runs") + "; touch \"$@\"', sh, '{outputs}'], outputs: [a, b]"),
+  EXPECT_EQ(run_job("run: [sh, -c, 'echo run >>" + at("runs") + "; cd " + folder.path() +
+                    "; mkdir -p out/make/b; touch \"$@\"', sh, '{outputs}'], outputs: [a, b]"),
             1);
   EXPECT_THAT(last_output, HasSubstr("a directory is in its place"));
   EXPECT_EQ(lines(at("runs")), 1u) << "to run it again would not mend that";
@@ -82,7 +83,7 @@ TEST_P(whole_results, are_completed_by_the_next_job_in_their_folder) {
   std::ofstream{left.path() + "/sub/c"} << "other\n";
   std::ofstream{out + "/a"} << "one\n";
   ASSERT_EQ(write_publication_list(left, {"a", "sub/c"}), 0);
-  EXPECT_EQ(run_job("run: ['false'], outputs: [a, sub/c]"), 1) << last_output;
+  EXPECT_EQ(run_job("run: ['false'], outputs: [a, sub/c]", {"--overwrite"}), 1) << last_output;
   EXPECT_EQ(content(out + "/a") + content(out + "/sub/c"), "one\nother\n");
   EXPECT_FALSE(fs::exists(out + "/.troupe"));
 }
@@ -165,6 +166,50 @@ TEST_P(records, say_what_is_whose) {
   EXPECT_FALSE(fs::exists(at("out/make/.troupe"))) << "what compares the folder finds outputs alone";
 }
 
+/// Whatever the job file says of it: a pattern for a shell, a folder, an option with a path.
+TEST_P(records, tell_what_no_job_has_made_and_that_is_not_replaced) {
+  const auto own = at("out/make/o");
+  fs::create_directories(at("out/make"));
+  const std::string stage =
+      "run: [sh, -c, 'cd " + folder.path() + "; cat out/make/* | tr a-z A-Z >{output}'], outputs: [o]";
+  const auto write_own = [&] {
+    fs::remove(own);
+    std::ofstream{own} << "the only copy\n";
+  };
+  write_own();
+  EXPECT_EQ(run_job(stage), 2);
+  EXPECT_THAT(last_output, HasSubstr("stage make: its output " + own +
+                                     " would replace a file that no job has made; move what is there"));
+  EXPECT_EQ(content(own), "the only copy\n");
+  EXPECT_EQ(run_job(stage, {"--overwrite"}), 0) << last_output;
+  EXPECT_EQ(content(own), "THE ONLY COPY\n");
+  EXPECT_EQ(run_job(stage), 0) << "a job has made it: " << last_output;
+  const auto keeps_marks = made_by(at("out/make"), "o").by == maker::task;
+  fs::remove_all(at("out/.troupe"));
+  if (keeps_marks) EXPECT_EQ(run_job(stage), 0) << "that is seen without the record: " << last_output;
+  fs::remove_all(at("out/.troupe"));
+  write_own();
+  if (keeps_marks) EXPECT_EQ(run_job(stage), 2) << "the user has put another one there";
+}
+
+TEST_P(records, tell_of_what_an_interrupted_run_has_left) {
+  const auto two = [&](const std::string& names, const std::string& then) {
+    return "for-each: [" + names + "], run: [sh, -c, 'cp $0 $1; " + then +
+           "', '{input}', '{output}'], outputs: ['{stem}.out']";
+  };
+  for (const auto* name : {"a.txt", "b.txt"}) std::ofstream{at(name)} << "text";
+  std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {" + two("a.txt, b.txt", "") +
+                                       "}\n  wait: {after: {make: all}, run: [sleep, '1000']}\n";
+  const auto process = started({"run", at("job.yaml"), "--master", GetParam()});
+  ASSERT_TRUE(testing::wait_until([&] { return fs::exists(at("out/make/a.out")) && fs::exists(at("out/make/b.out")); }))
+      << process->output();
+  process->kill(SIGINT);
+  EXPECT_EQ(process->wait(), 130) << process->output();
+  if (made_by(at("out/make"), "a.out").by == maker::unknown) GTEST_SKIP() << "files here keep no marks";
+  EXPECT_EQ(run_job(two("b.txt", "")), 0) << last_output;
+  EXPECT_THAT(last_output, HasSubstr("1 file of an earlier run in " + at("out/make") + ": a.out"));
+}
+
 TEST_P(records, of_a_pipeline_say_what_was_read) {
   std::ofstream{at("a.txt")} << "text";
   std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: a.txt, run: [cp, '{input}', '{output}'], "
@@ -184,7 +229,7 @@ TEST_P(failed_commands, have_said_why_when_all_is_over) {
   EXPECT_THAT(last_output, HasSubstr("the cause is here\n1\n2\n"));
   EXPECT_THAT(last_output, HasSubstr(" bytes are left out here]\n"));
   EXPECT_THAT(last_output, HasSubstr("1999\n2000\n"));
-  const auto logs = at("out/make/.troupe/logs/");
+  const auto logs = at("out/.troupe/logs/");
   const auto begin = last_output.find(logs);
   ASSERT_NE(begin, std::string::npos) << last_output;
   const auto path = last_output.substr(begin, last_output.find(".err", begin) + 4 - begin);
