@@ -62,7 +62,7 @@ struct executor_state {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
     if (config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), clean);
-    runner.reset(); // which waits for a task that does not end: it uses what goes after this
+    runner.reset(); // waits for the last task, which uses what is destroyed after this
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -320,7 +320,7 @@ void executor_state::end(executor_pointer self) {
   if (!told && config.on_end) config.on_end(reason, clean);
   told = true;
   if (clean) return self->quit();
-  wait_for_tasks(self);
+  if (config.info.in_process) wait_for_tasks(self); // any other process ends now
 }
 
 /// A thread cannot be ended from outside, and what its task uses must be there as long: the runner, this actor, and the

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -50,6 +51,13 @@ std::string time_text(std::int64_t seconds) {
   char text[32] = "";
   if (::gmtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
+}
+
+/// Of such a text; 0 for any other.
+std::int64_t seconds_of(const std::string& text) {
+  std::tm parts{};
+  const char* const end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return end != nullptr && *end == '\0' ? std::int64_t{::timegm(&parts)} : 0;
 }
 
 std::string line_of(const json_object& object) {
@@ -129,14 +137,23 @@ std::int64_t changed(const struct stat& status) {
 
 } // namespace
 
-std::unordered_set<std::string> recorded_outputs(const std::string& output_directory) {
-  std::unordered_set<std::string> out;
+std::unordered_map<std::string, std::int64_t> recorded_outputs(const std::string& output_directory) {
+  std::unordered_map<std::string, std::int64_t> ends;
+  std::unordered_map<std::string, std::string> runs; // by output
   const fs::path directory{output_directory};
-  const auto file = record_file::open(directory.parent_path().string(), directory.filename().string());
-  if (file)
-    static_cast<void>(file->read([&](const std::string& text) {
-      if (auto line = parse_line(text); line && line->outputs) out.insert(line->outputs->begin(), line->outputs->end());
-    }));
+  // Only looked at: nothing is made for it, and a new record comes by a rename.
+  std::ifstream file{directory.parent_path() / own_folder / (directory.filename().string() + ".jsonl")};
+  for (std::string text; std::getline(file, text);) {
+    const auto line = parse_line(text);
+    if (!line) continue;
+    if (!line->outputs)
+      ends.insert_or_assign(line->run, seconds_of(line->ended));
+    else
+      for (const auto& name : *line->outputs) runs.insert_or_assign(name, line->run);
+  }
+  std::unordered_map<std::string, std::int64_t> out;
+  for (const auto& [name, run] : runs)
+    if (const auto end = ends.find(run); end != ends.end()) out.emplace(name, end->second);
   return out;
 }
 
@@ -264,15 +281,16 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   });
   counted_names of_earlier_runs;
   counted_names of_nobody;
+  bool any_marked = false; // of which nothing but the mark is known
   const bool all_seen = each_file_in(directory, [&](std::string name) {
     if (own.made.contains(name) || own.others.contains(name)) return;
     const auto whose = run_of.find(name);
     if (whose == run_of.end()) {
-      // As of a run that was interrupted, and so has recorded nothing.
+      // A run that was interrupted has recorded nothing; its files are marked.
       const auto made = made_by(directory.string(), name);
       if (made.by != maker::task) return of_nobody.add(std::move(name));
-      if (made.run.starts_with(session_of(run) + "-")) return;
-      of_earlier_runs.runs.insert(made.run);
+      if (made.run == session_of(run) + "-" + std::to_string(progress.stage.value)) return;
+      any_marked = true;
       return of_earlier_runs.add(std::move(name));
     }
     of_earlier_runs.runs.insert(whose->second);
@@ -280,8 +298,8 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
     of_earlier_runs.add(std::move(name));
   });
   if (all_seen && of_earlier_runs.count > 0) {
-    const bool is_one = of_earlier_runs.runs.size() == 1;
-    const auto known = runs.find(*of_earlier_runs.runs.begin());
+    const bool is_one = of_earlier_runs.runs.size() + (any_marked ? 1 : 0) == 1;
+    const auto known = of_earlier_runs.runs.empty() ? runs.end() : runs.find(*of_earlier_runs.runs.begin());
     const auto whose =
         is_one && known != runs.end() ? " (job " + known->second.job + ", " + known->second.ended + ")" : "";
     sentences.push_back(of_earlier_runs.files() + (is_one ? " of an earlier run in " : " of earlier runs in ") +

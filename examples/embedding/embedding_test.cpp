@@ -12,7 +12,9 @@
 #include <caf/scoped_actor.hpp>
 #include <gtest/gtest.h>
 #include <troupe/actors/client.hpp>
+#include <troupe/actors/submission.hpp>
 #include <troupe/runtime/api/job.hpp>
+#include <troupe/runtime/api/resource_profile_builder.hpp>
 #include <troupe/tests/support/patience.hpp>
 
 #include "desk.hpp"
@@ -234,6 +236,33 @@ TEST_F(embedding, reads_a_result_that_stayed_on_its_executor) {
   const auto bytes = troupe::fetch_result(cluster, end.results->elsewhere.front());
   ASSERT_TRUE(bytes) << bytes.error().message;
   EXPECT_EQ(troupe::decode_value<std::string>(*bytes), std::string(3 << 20, 'x'));
+  stop(cluster);
+}
+
+std::string own_gpu() { return troupe::task_context::current().addresses("gpu").at(0).address; }
+constexpr auto gpu_task = troupe::task<"own-gpu", own_gpu>;
+
+TEST_F(embedding, tells_tasks_which_devices_are_their_own) {
+  troupe::carving_host host;
+  host.name = "localhost";
+  host.cores = 4;
+  host.memory = 8ll << 30;
+  host.custom["gpu"] = {2, {"fake-0", "fake-1"}};
+  troupe::embedded_options options;
+  options.hosts = {host};
+  options.executors.clear();
+  const auto cluster = spawn("one", std::move(options));
+  troupe::job job{"gpus"};
+  job.stage("which").run(gpu_task).tasks(4).profile(
+      troupe::resource_profile_builder{}
+          .require(troupe::executor_resource_requests{}.cores(1).memory("1g").resource("gpu", 1))
+          .require(troupe::task_resource_requests{}.cpus(1).resource("gpu", 1))
+          .build());
+  const auto spec = std::make_shared<const troupe::job_spec>(job.build({}, 0));
+  const auto end = troupe::submit(*system_, cluster.driver, spec).get();
+  ASSERT_FALSE(end.failure) << end.failure.message;
+  for (std::size_t i = 0; i < end.results->values.size(); ++i)
+    EXPECT_TRUE(troupe::decode_value<std::string>(end.results->values[i]).starts_with("fake-"));
   stop(cluster);
 }
 

@@ -214,7 +214,7 @@ constexpr setting_schema all_keys[] = {
          "How long what a failed attempt of a command has printed is kept beside the outputs, in .troupe/logs; older "
          "files go when something else fails or runs there; 0: none is kept."),
     memory(keys::logs_max_size, "1g", 0, all,
-           "Most bytes of it in one output directory; the oldest go first, and what is larger is not kept."),
+           "Most bytes of it beside the stages of one folder; the oldest go first, and what is larger is not kept."),
     text(keys::master, "local[*]", client,
          "Where jobs run: local[N], local[*], local-cluster[N,cores,memory] or a driver's troupe://host:port."),
     portion(
@@ -336,7 +336,9 @@ constexpr setting_schema all_keys[] = {
                   "counts as failed."),
     time(keys::task_writer_grace, "2min", 0, all,
          "How long processes that a command has left behind may go on writing its outputs, or hold them open, without "
-         "any output changing; then the task fails and names the process. Others that it has left are ended at once."),
+         "any output changing; then the task fails and names the process. Who has none open has 5s to open one, and "
+         "others "
+         "that it has left are ended at once."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),

@@ -91,7 +91,7 @@ struct launch {
     ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execve(l.program, l.arguments, l.environment);
   }
-  const int code = errno;
+  const int code = good ? errno : -errno; // below 0: of a step before the program
   [[maybe_unused]] const auto n = ::write(l.report, &code, sizeof code);
   ::_exit(127);
 }
@@ -126,6 +126,10 @@ error start_error(const std::string& program, int code) {
                     "cannot run " + program + ": " + std::strerror(code));
 }
 
+error not_prepared(const std::string& program, int code) {
+  return make_error(ec::io, "cannot start a process for " + program + ": " + std::strerror(code));
+}
+
 error unknown_end() {
   return make_error(ec::io,
                     "how the command ended is not known: somebody else took its end. A process that runs commands "
@@ -145,7 +149,7 @@ result<child_process> child_process::start(const child_spec& spec) {
   const scoped_fd err{open_output(spec.stderr_file)};
   if (err.get() < 0) return make_error(ec::io, "cannot make " + spec.stderr_file + ": " + std::strerror(errno));
   int ends[2];
-  if (in.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0) return start_error(spec.program, errno);
+  if (in.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0) return not_prepared(spec.program, errno);
   const scoped_fd read_end{ends[0]};
   scoped_fd write_end{ends[1]};
   std::vector<int> groups;
@@ -176,7 +180,7 @@ result<child_process> child_process::start(const child_spec& spec) {
   const pid_t pid = launch_child(l);
   const int fork_code = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) return start_error(spec.program, fork_code);
+  if (pid < 0) return not_prepared(spec.program, fork_code);
   write_end.reset();
   int code = 0;
   ssize_t n = 0;
@@ -184,7 +188,7 @@ result<child_process> child_process::start(const child_spec& spec) {
   while (n < 0 && errno == EINTR);
   if (n > 0) {
     ::waitpid(pid, nullptr, 0);
-    return start_error(spec.program, code);
+    return code < 0 ? not_prepared(spec.program, -code) : start_error(spec.program, code);
   }
   // What the kernel has put down for the child by now, since it was born with our memory.
   const auto own_peak = peak_memory_of(l.parent);
@@ -193,7 +197,7 @@ result<child_process> child_process::start(const child_spec& spec) {
     const int open_code = errno;
     ::kill(-pid, SIGKILL);
     const bool taken = ::waitpid(pid, nullptr, 0) < 0 && errno == ECHILD;
-    return taken ? unknown_end() : start_error(spec.program, open_code);
+    return taken ? unknown_end() : not_prepared(spec.program, open_code);
   }
   child_process child{pid, pidfd, own_peak};
   child.seen_peak_ = peak_memory_of(pid); // of the new program: one that ends at once is not looked at again

@@ -15,6 +15,7 @@
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/files_in_memory.hpp>
+#include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/execution/memory_watch.hpp>
 #include <troupe/runtime/execution/output_writers.hpp>
 #include <troupe/runtime/execution/process_tree.hpp>
@@ -71,19 +72,25 @@ result<std::string> find_program(const std::string& name, const std::string& dir
     if (variable.starts_with("PATH=")) path = std::string_view{variable}.substr(5);
   }
   const auto all = path;
+  bool unknown = false;
   while (true) {
     const auto colon = path.find(':');
     const auto part = path.substr(0, colon);
     // An empty part means the current directory, which is never searched here.
     const auto candidate = std::string{part} + "/" + name;
     struct stat status {};
-    if (part.starts_with('/') && ::stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-        ::access(candidate.c_str(), X_OK) == 0)
-      return candidate;
+    if (part.starts_with('/')) {
+      if (::stat(candidate.c_str(), &status) != 0)
+        unknown = unknown || (errno != ENOENT && errno != ENOTDIR && errno != EACCES);
+      else if (S_ISREG(status.st_mode) && ::access(candidate.c_str(), X_OK) == 0)
+        return candidate;
+    }
     if (colon == path.npos) break;
     path.remove_prefix(colon + 1);
   }
-  return make_error(ec::not_found, "program '" + name + "' is not in PATH (" + std::string{all} + ")");
+  // A folder that cannot be looked into now may be there next time.
+  return make_error(unknown ? ec::io : ec::not_found,
+                    "program '" + name + "' is not in PATH (" + std::string{all} + ")");
 }
 
 /// A hint for a command that has failed, "" where there is none: it names a file that lies in the folder of its job,
@@ -439,6 +446,9 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
     if (!end.failure) keep_only_what_it_wrote(*directory);
+    if (!end.failure) // other names that the command has given its outputs are gone by now
+      for (const auto& output : arguments.outputs)
+        mark_made(place.file_of(output, arguments.outputs.size()), place, output);
   }
   // What was asked to end says nothing of a fault, and where its job is over nothing is to be made any more.
   const bool is_asked_for = waited.overdue || (!waited.stopped && !stop.requested());

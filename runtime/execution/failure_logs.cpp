@@ -1,6 +1,7 @@
 #include <troupe/runtime/execution/failure_logs.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
@@ -27,8 +28,12 @@ constexpr std::uint64_t part_between = 16;
 /// Seconds for which an empty folder may be one that somebody has just made to put something in.
 constexpr std::int64_t youngest = 60;
 
-fs::path logs_in(const std::string& output_directory) {
-  return fs::path{output_directory}.parent_path() / own_folder / "logs";
+/// Folders in which logs may be kept, the best first: several users may have jobs with one folder of outputs, and who
+/// has made its folder of logs keeps the others out; and only the stage's own folder may be writable.
+std::array<fs::path, 3> places_for(const std::string& output_directory) {
+  const auto own = fs::path{output_directory}.parent_path() / own_folder;
+  return {own / "logs", own / ("logs-" + std::to_string(::geteuid())),
+          fs::path{output_directory} / own_folder / "logs"};
 }
 
 bool is_folder(const fs::path& path) {
@@ -80,26 +85,18 @@ failure_logs::failure_logs(std::string session, log_limits limits, clock now)
 kept_logs failure_logs::keep(const std::string& output_directory, job_id job, const std::string& attempt,
                              const std::string& attempt_directory) {
   if (limits_.age <= duration::zero()) return {};
-  const auto logs = logs_in(output_directory);
-  const auto folder = logs / (session_ + "-" + std::to_string(job.value));
   struct stat status {};
   bool any = false;
   for (const auto* name : {"/stdout", "/stderr"})
     any = any || (::lstat((attempt_directory + name).c_str(), &status) == 0 && status.st_size > 0 &&
                   static_cast<std::uint64_t>(status.st_size) <= limits_.bytes);
   if (!any) return {};
-  const auto file = (folder / attempt).string();
+  fs::path logs;
   kept_logs kept;
-  constexpr int most_rounds = 5; // others may be removing what was empty
-  for (int round = 0; round < most_rounds && kept.out.empty() && kept.err.empty(); ++round) {
-    std::error_code failed;
-    fs::create_directories(logs.parent_path().parent_path(), failed);
-    ::mkdir(logs.parent_path().c_str(), 0777);
-    if (failed || !is_folder(logs.parent_path())) continue;
-    ::mkdir(logs.c_str(), 0777);
-    if (!is_folder(logs) || !make_private(folder)) continue;
-    kept = {keep_one(attempt_directory + "/stdout", file + ".out"),
-            keep_one(attempt_directory + "/stderr", file + ".err")};
+  for (const auto& place : places_for(output_directory)) {
+    logs = place;
+    kept = keep_in(logs, logs / (session_ + "-" + std::to_string(job.value)), attempt, attempt_directory);
+    if (!kept.out.empty() || !kept.err.empty()) break;
   }
   if (kept.out.empty() && kept.err.empty()) return {};
   tally since;
@@ -121,6 +118,23 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   return kept;
 }
 
+kept_logs failure_logs::keep_in(const fs::path& logs, const fs::path& folder, const std::string& attempt,
+                                const std::string& attempt_directory) {
+  const auto file = (folder / attempt).string();
+  kept_logs kept;
+  constexpr int most_rounds = 5; // others may be removing what was empty
+  for (int round = 0; round < most_rounds && kept.out.empty() && kept.err.empty(); ++round) {
+    std::error_code failed;
+    fs::create_directories(logs.parent_path().parent_path(), failed);
+    ::mkdir(logs.parent_path().c_str(), 0777);
+    if (failed || !is_folder(logs.parent_path())) break;
+    if (!make_private(logs) || !make_private(folder)) continue;
+    kept = {keep_one(attempt_directory + "/stdout", file + ".out"),
+            keep_one(attempt_directory + "/stderr", file + ".err")};
+  }
+  return kept;
+}
+
 /// @returns the new path; "" where there is nothing, or more than may be kept
 std::string failure_logs::keep_one(const std::string& from, const std::string& to) {
   struct stat status {};
@@ -133,12 +147,13 @@ std::string failure_logs::keep_one(const std::string& from, const std::string& t
 }
 
 void failure_logs::tidy_once(const std::string& output_directory) {
-  const auto logs = logs_in(output_directory);
-  {
-    const std::lock_guard lock{mutex_};
-    if (!kept_.try_emplace(logs.string()).second) return;
+  for (const auto& logs : places_for(output_directory)) {
+    {
+      const std::lock_guard lock{mutex_};
+      if (!kept_.try_emplace(logs.string()).second) continue;
+    }
+    tidy(logs.string());
   }
-  tidy(logs.string());
 }
 
 void failure_logs::tidy(const std::string& logs) {

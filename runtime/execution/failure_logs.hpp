@@ -5,12 +5,14 @@
 ///
 ///     PARENT/.troupe/logs/SESSION-JOB/STAGE.PARTITION.ATTEMPT.err     and .out
 ///
+/// (`logs-UID` where another user has made that, and below the stage's own folder where PARENT cannot be written to).
 /// Only this user can read them. Nothing depends on them: where they cannot be kept, the attempt fails as it would
 /// have.
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -56,6 +58,8 @@ private:
     std::uint64_t bytes = 0;
     std::size_t files = 0;
   };
+  kept_logs keep_in(const std::filesystem::path& logs, const std::filesystem::path& folder, const std::string& attempt,
+                    const std::string& attempt_directory);
   std::string keep_one(const std::string& from, const std::string& to);
   void tidy(const std::string& logs);
 

@@ -1,22 +1,36 @@
 #include <troupe/runtime/execution/made_mark.hpp>
 
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
 #include <exception>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <xxhash.h>
 
 namespace troupe {
 namespace {
 
 constexpr const char* attribute = "user.troupe.made";
-/// Of a name that are noted, its last ones: file systems bound what they keep.
-constexpr std::size_t most_bytes = 200;
+/// Seconds by which the time of a file may differ on the file system that it was copied to.
+constexpr std::int64_t coarseness = 2;
 
-/// By which a file is known: its name with that of the output directory, which may be mounted elsewhere next time.
-std::string known_name(const std::string& output_directory, std::string_view name) {
-  auto known = output_directory.substr(output_directory.rfind('/') + 1) + "/" + std::string{name};
-  return known.size() > most_bytes ? known.substr(known.size() - most_bytes) : known;
+/// Of the file's name with that of its folder, which may be mounted elsewhere next time, and of its size. Short, so
+/// that the attribute finds room in the inode.
+std::string signature_of(const std::string& output_directory, std::string_view name, std::int64_t bytes) {
+  auto text = output_directory.substr(output_directory.rfind('/') + 1) + "/" + std::string{name};
+  text += '\0' + std::to_string(bytes);
+  char out[17];
+  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  return out;
+}
+
+/// Changes the mode of a file that is no link. @returns whether it could
+bool set_mode(const std::string& file, mode_t mode) {
+  return ::fchmodat(AT_FDCWD, file.c_str(), mode & 07777, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 } // namespace
@@ -25,14 +39,14 @@ void mark_made(const std::string& file, const staging_place& place, std::string_
   try {
     struct stat status {};
     if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1) return;
-    const auto text =
-        place.root.substr(place.root.rfind('/') + 1) + "/" + place.name + " " + known_name(place.to, name);
+    const auto text = place.root.substr(place.root.rfind('/') + 1) + " " +
+                      signature_of(place.to, name, status.st_size) + " " + std::to_string(status.st_mtim.tv_sec);
     const auto set = [&] { return ::lsetxattr(file.c_str(), attribute, text.data(), text.size(), 0); };
     if (set() == 0 || errno != EACCES || (status.st_mode & S_IWUSR) != 0) return;
-    if (::chmod(file.c_str(), (status.st_mode & 07777) | S_IWUSR) != 0) return; // an attribute is written like content
+    if (!set_mode(file, status.st_mode | S_IWUSR)) return; // an attribute is written like content
     set();
-    ::chmod(file.c_str(), status.st_mode & 07777);
-  } catch (const std::exception&) { // no memory: it counts as somebody else's
+    set_mode(file, status.st_mode);
+  } catch (const std::exception&) { // no memory: the file stays without a mark
   }
 }
 
@@ -45,10 +59,15 @@ made_file made_by(const std::string& output_directory, std::string_view name) {
   const auto size = ::lgetxattr(path.c_str(), attribute, text, sizeof text);
   if (size < 0) return {errno == ENODATA || errno == ERANGE ? maker::somebody_else : maker::unknown, {}};
   const std::string_view mark{text, static_cast<std::size_t>(size)};
-  const auto blank = mark.find(' ');
-  if (blank == mark.npos || mark.substr(blank + 1) != known_name(output_directory, name))
-    return {maker::somebody_else, {}};
-  return {maker::task, std::string{mark.substr(0, mark.find('/'))}};
+  const auto run = mark.substr(0, mark.find(' '));
+  const auto expected = std::string{run} + " " + signature_of(output_directory, name, status.st_size) + " ";
+  std::int64_t written = 0;
+  if (!mark.starts_with(expected)) return {maker::somebody_else, {}};
+  const auto [end, code] = std::from_chars(mark.data() + expected.size(), mark.data() + mark.size(), written);
+  const bool is_as_made = code == std::errc{} && end == mark.data() + mark.size() &&
+                          written >= status.st_mtim.tv_sec - coarseness &&
+                          written <= status.st_mtim.tv_sec + coarseness;
+  return is_as_made ? made_file{maker::task, std::string{run}} : made_file{maker::somebody_else, {}};
 }
 
 } // namespace troupe

@@ -1,9 +1,9 @@
 #pragma once
 
 /// The mark of a file that a task has made and its run has published: the extended attribute `user.troupe.made`, which
-/// says by which attempt and under which name. So a later job replaces what jobs have made, and nothing of the user's:
-/// a file that was moved or copied to another name has the mark of the old one, which counts for nothing there.
-/// Functions of files alone; any thread.
+/// says which session and stage has made it, under which name, how large it was and when it was written last. So a
+/// later job replaces what jobs have made, and nothing of the user's: a file that was moved to another name, or written
+/// since, counts as the user's. Functions of files alone; any thread.
 
 #include <string>
 #include <string_view>
@@ -18,8 +18,8 @@ void mark_made(const std::string& file, const staging_place& place, std::string_
 
 enum class maker {
   nobody,        ///< nothing is there
-  task,          ///< of Troupe's, under this name
-  somebody_else, ///< a file without the mark, or something that is no file
+  task,          ///< of Troupe's, under this name, as it was made
+  somebody_else, ///< a file without the mark, or with another one; or something that is no file
   unknown,       ///< the file system has no such attributes
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 #include <dirent.h>
@@ -24,6 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr duration shortest_pause = 1ms;
 constexpr duration longest_pause = 50ms;
+/// For processes that have no output open and may yet: most of those that a command leaves never will.
+constexpr duration grace_before_opening = 5s;
 
 std::string signature_of(const std::string& path) {
   struct stat found {};
@@ -113,6 +116,14 @@ pid_t writer_of(const std::string& path, const std::vector<pid_t>& first, bool l
   return 0;
 }
 
+/// As the kernel shows where a process is.
+std::string real_path(const std::string& path) {
+  char* const real = ::realpath(path.c_str(), nullptr);
+  const std::string out = real == nullptr ? path : real;
+  ::free(real);
+  return out;
+}
+
 /// Whether the process still runs the program that it was forked from, as a part of a script in the background does.
 bool is_fork(pid_t pid) {
   constexpr unsigned long forked_and_not_executed = 0x40; // PF_FORKNOEXEC of the kernel, which it shows
@@ -126,13 +137,25 @@ bool is_fork(pid_t pid) {
   return fields >> flags && (flags & forked_and_not_executed) != 0;
 }
 
+/// Whether the path stands in the word, and no longer one.
+bool names_path(std::string_view word, const std::string& path) {
+  constexpr std::string_view ends = " \t\n;|&<>()'\"`=,:";
+  for (auto at = word.find(path); at != word.npos; at = word.find(path, at + 1)) {
+    const auto end = at + path.size();
+    if (end == word.size() || ends.find(word[end]) != ends.npos) return true;
+  }
+  return false;
+}
+
 /// Whether a word of its command line is this file, or says `of=` it.
 bool names_file(pid_t pid, const std::string& path, const std::string& name) {
   const auto words = read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline", 1 << 20);
   for (std::size_t begin = 0; begin < words.size();) {
     const auto end = std::min(words.find('\0', begin), words.size());
     const std::string_view word{words.data() + begin, end - begin};
-    if (word.find(path) != word.npos || word == name || word.ends_with("=" + name) || word.ends_with("/" + name))
+    // A bare name may be a number or a word of its own, so only one with a dot in it counts.
+    const bool is_plain = name.find('.') == name.npos;
+    if (names_path(word, path) || word == "./" + name || (!is_plain && (word == name || word.ends_with("=" + name))))
       return true;
     begin = end + 1;
   }
@@ -142,7 +165,7 @@ bool names_file(pid_t pid, const std::string& path, const std::string& name) {
 } // namespace
 
 output_watch::output_watch(const std::string& directory, const std::vector<std::string>& names)
-  : directory_(directory) {
+  : directory_(real_path(directory)) {
   outputs_.reserve(names.size());
   for (const auto& name : names) outputs_.push_back({name, directory + "/" + name, ""});
 }
@@ -191,12 +214,16 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
       rest.stopped = true;
       return rest;
     }
+    // All outputs are there and nobody has one open: what remains is a helper that was forgotten.
+    const bool at_rest = written == nullptr && missing == nullptr;
+    const auto grace = at_rest ? std::min(limits.grace, grace_before_opening) : limits.grace;
     if (now >= limits.deadline) {
-      rest.overdue = true;
+      rest.overdue = !at_rest;
+      rest.seen = at_rest;
       return rest;
     }
-    if (now - last_change >= limits.grace) {
-      if (written == nullptr) { // one is missing, which is told elsewhere, or nobody has opened any for so long
+    if (now - last_change >= grace) {
+      if (written == nullptr) { // a missing output is told elsewhere
         rest.seen = true;
         return rest;
       }
@@ -205,7 +232,7 @@ output_rest output_watch::wait(const remaining& left, const rest_limits& limits,
                      written->name + "'";
       return rest;
     }
-    const auto until = std::min(limits.deadline, last_change + limits.grace) - now;
+    const auto until = std::min(limits.deadline, last_change + grace) - now;
     const auto time = std::chrono::ceil<std::chrono::milliseconds>(std::min<duration>(pause, until));
     pollfd requested{stop.fd(), POLLIN, 0};
     ::poll(&requested, 1, static_cast<int>(time.count()));

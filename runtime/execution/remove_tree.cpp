@@ -25,14 +25,24 @@ struct removal {
 
 void remove_entry(removal& all, int parent, const char* name, unsigned depth) noexcept;
 
+/// Whether another file system, or a view of this one, begins at the folder.
 bool is_mounted(int folder) noexcept {
   struct statx status {};
-  if (::statx(folder, "", AT_EMPTY_PATH, STATX_TYPE, &status) != 0) return true; // then it is left alone
-  if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+  if (::statx(folder, "", AT_EMPTY_PATH, STATX_TYPE, &status) == 0 &&
+      (status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
     return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-  struct statx above {}; // an old kernel, which does not tell: at least another file system is seen
-  return ::statx(folder, "..", AT_SYMLINK_NOFOLLOW, STATX_TYPE, &above) != 0 ||
-         above.stx_dev_major != status.stx_dev_major || above.stx_dev_minor != status.stx_dev_minor;
+  // The kernel does not tell, or may not be asked: at least another file system is seen.
+  struct stat itself {};
+  struct stat above {};
+  return ::fstat(folder, &itself) != 0 || ::fstatat(folder, "..", &above, 0) != 0 || itself.st_dev != above.st_dev;
+}
+
+bool is_mounted(int parent, const char* name) noexcept {
+  const int folder = ::openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return false; // and it is not opened then
+  const bool mounted = is_mounted(folder);
+  ::close(folder);
+  return mounted;
 }
 
 /// The descriptor of a folder in which the owner may do anything; -1 where there is none.
@@ -76,20 +86,18 @@ void move_up(removal& all, int parent, const char* name) noexcept {
   char free_name[32];
   do std::snprintf(free_name, sizeof free_name, ".deep-%u", ++all.moved_up);
   while (::faccessat(all.top, free_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
-  if (::renameat(parent, name, all.top, free_name) != 0) --all.moved_up; // it stays, and so does what it lies in
+  const int folder = open_folder(parent, name); // so that its owner may move it
+  if (folder >= 0) ::close(folder);
+  if (::renameat(parent, name, all.top, free_name) != 0) --all.moved_up; // it stays, with the folders that lead to it
 }
 
 void remove_entry(removal& all, int parent, const char* name, unsigned depth) noexcept {
   if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT || errno == ENOTDIR) return;
-  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || (errno != ENOTEMPTY && errno != EEXIST && errno != EACCES)) return;
+  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR || errno == EBUSY) return;
+  if (is_mounted(parent, name)) return;
+  if (depth >= most_open) return move_up(all, parent, name);
   const int folder = open_folder(parent, name);
   if (folder < 0) return;
-  const bool mounted = is_mounted(folder);
-  if (mounted || depth >= most_open) {
-    ::close(folder);
-    if (!mounted) move_up(all, parent, name);
-    return;
-  }
   clear(all, folder, depth);
   ::close(folder);
   ::unlinkat(parent, name, AT_REMOVEDIR);

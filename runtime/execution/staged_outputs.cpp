@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <troupe/runtime/execution/file_move.hpp>
-#include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/execution/remove_tree.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
@@ -95,10 +94,7 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
       ::chmod(from.c_str(), 0700);
       why = move_to_new(from + "/" + name, to);
     }
-    if (why == 0) {
-      mark_made(to, place, name);
-      continue;
-    }
+    if (why == 0) continue;
     discard_staged(place);
     return fault("cannot bring output '" + name + "' to " + to, why);
   }

@@ -52,7 +52,7 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
                        executor_id executor, const std::string& output_directory);
 
 /// Moves `names` (see is_output_name) from the attempt's own directory to its place, all or none; copies where that is
-/// another file system. Marks them (made_mark.hpp). Never makes the root: where the root is gone, the job is over,
+/// another file system. Never makes the root: where the root is gone, the job is over,
 /// which is error cancelled. Error not_found names an output that the command did not make; invalid_argument
 /// one that is no regular file, which will be none next time. @returns their bytes
 result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,

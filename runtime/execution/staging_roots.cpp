@@ -125,11 +125,13 @@ void staging_roots::note_made(const std::string& root, const std::vector<made_fo
   if (is_new) roots_.push_back(root);
   for (const auto& folder : made) {
     if (std::find(folders_.begin(), folders_.end(), folder) != folders_.end()) continue;
+    if (identified(folder.path) != folder)
+      continue; // somebody has removed it, and another thread may have noted a new one
     std::erase_if(folders_, [&](const made_folder& known) { return known.path == folder.path; });
     folders_.push_back(folder);
     is_new = true;
   }
-  if (were_missing || is_new) static_cast<void>(write()); // else it says that they may be anybody's
+  if (were_missing || is_new) static_cast<void>(write()); // which tells one of the same name apart later
 }
 
 /// Those in which none of the roots lies. @pre `files_mutex_` is held

@@ -140,7 +140,9 @@ TEST_F(failure_logs_test, are_never_put_behind_a_link) {
   for (const auto& link : {scratch.file("out/.troupe"), folder, folder + "/s-5"}) {
     fs::create_directories(fs::path{link}.parent_path());
     fs::create_directory_symlink(scratch.file("elsewhere"), link);
-    EXPECT_EQ(l.keep(out, {5}, "1.0.0", attempt).err, "") << link;
+    const auto kept = l.keep(out, {5}, "1.0.0", attempt).err;
+    EXPECT_EQ(content_of(kept), "text") << "in another place: " << kept;
+    EXPECT_FALSE(kept.starts_with(link + "/")) << kept;
     EXPECT_TRUE(fs::is_empty(scratch.file("elsewhere"))) << link;
     fs::create_directories(scratch.file("elsewhere/logs/old"));
     for (const auto* old : {"elsewhere/logs/old/file", "elsewhere/old"}) {

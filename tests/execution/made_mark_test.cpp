@@ -56,6 +56,16 @@ TEST_F(made_mark, counts_under_its_own_name_alone) {
   EXPECT_EQ(made_by(scratch.file("elsewhere/out"), "a").by, maker::task) << "as where it is mounted by another name";
 }
 
+TEST_F(made_mark, counts_for_what_was_made_alone) {
+  const auto path = file("a");
+  mark_made(path, place(), "a");
+  std::ofstream{path, std::ios::app} << "what the user has added";
+  EXPECT_EQ(made_by(out, "a").by, maker::somebody_else);
+  mark_made(file("b"), place(), "b");
+  fs::last_write_time(out + "/b", fs::last_write_time(out + "/b") + std::chrono::hours{1});
+  EXPECT_EQ(made_by(out, "b").by, maker::somebody_else) << "written anew, as long as before";
+}
+
 TEST_F(made_mark, is_not_given_to_a_file_that_has_other_names) {
   const auto input = scratch.file("input");
   std::ofstream{input} << "the user's";

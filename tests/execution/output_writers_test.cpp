@@ -90,6 +90,14 @@ TEST_F(output_writers, that_have_none_open_for_the_grace_are_ended) {
   EXPECT_THAT(children(), IsEmpty());
 }
 
+/// As a watchdog or a heartbeat that a script forgets.
+TEST_F(output_writers, that_have_none_open_do_not_use_up_the_time_of_their_task) {
+  run(R"(echo whole >"$1"; (while :; do sleep 0.01; done) &)", std::chrono::hours{1}, std::chrono::milliseconds{300});
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(made(), "whole\n");
+  EXPECT_THAT(children(), IsEmpty());
+}
+
 TEST_F(output_writers, may_have_left_the_group_of_their_command) {
   run(R"(setsid sh -c 'until grep -q ") Z" /proc/$0/stat; do :; done; echo late' $main >"$1" &
          until [ -e "$1" ]; do :; done)",
