@@ -9,6 +9,7 @@
 #include <troupe/runtime/execution/staging_root.hpp>
 #include <troupe/runtime/execution/staging_roots.hpp>
 
+#include "process_fixture.hpp"
 #include "runner_fixture.hpp"
 
 namespace troupe::testing_execution {
