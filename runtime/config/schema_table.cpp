@@ -336,9 +336,8 @@ constexpr setting_schema all_keys[] = {
                   "counts as failed."),
     time(keys::task_writer_grace, "2min", 0, all,
          "How long processes that a command has left behind may go on writing its outputs, or hold them open, without "
-         "any output changing; then the task fails and names the process. Who has none open has 5s to open one, and "
-         "others "
-         "that it has left are ended at once."),
+         "any output changing; then the task fails and names the process. Who has none open has 5s to open one; "
+         "others are ended at once."),
     count(keys::transfer_attempts, "3", 1, 100, all, "How often a block is asked for before it counts as lost."),
     time(keys::transfer_connect_timeout, "5s", ns_per_ms, all, "How long connecting to a block server may take."),
     time(keys::transfer_read_timeout, "30s", ns_per_ms, all, "Longest silence of a block server during a transfer."),

@@ -91,7 +91,7 @@ struct launch {
     ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execve(l.program, l.arguments, l.environment);
   }
-  const int code = good ? errno : -errno; // below 0: of a step before the program
+  const int code = good ? errno : -errno; // not above 0: of a step before the program
   [[maybe_unused]] const auto n = ::write(l.report, &code, sizeof code);
   ::_exit(127);
 }
@@ -188,7 +188,7 @@ result<child_process> child_process::start(const child_spec& spec) {
   while (n < 0 && errno == EINTR);
   if (n > 0) {
     ::waitpid(pid, nullptr, 0);
-    return code < 0 ? not_prepared(spec.program, -code) : start_error(spec.program, code);
+    return code <= 0 ? not_prepared(spec.program, -code) : start_error(spec.program, code);
   }
   // What the kernel has put down for the child by now, since it was born with our memory.
   const auto own_peak = peak_memory_of(l.parent);

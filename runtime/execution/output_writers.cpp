@@ -147,19 +147,11 @@ bool names_path(std::string_view word, const std::string& path) {
   return false;
 }
 
-/// Whether a word of its command line is this file, or says `of=` it.
-bool names_file(pid_t pid, const std::string& path, const std::string& name) {
-  const auto words = read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline", 1 << 20);
-  for (std::size_t begin = 0; begin < words.size();) {
-    const auto end = std::min(words.find('\0', begin), words.size());
-    const std::string_view word{words.data() + begin, end - begin};
-    // A bare name may be a number or a word of its own, so only one with a dot in it counts.
-    const bool is_plain = name.find('.') == name.npos;
-    if (names_path(word, path) || word == "./" + name || (!is_plain && (word == name || word.ends_with("=" + name))))
-      return true;
-    begin = end + 1;
-  }
-  return false;
+/// Whether a word of a command line is this file, or says `of=` it.
+bool names_file(std::string_view word, const std::string& path, const std::string& name) {
+  // A bare name may be a number or a word of its own, so only one with a dot in it counts.
+  const bool is_plain = name.find('.') == name.npos;
+  return names_path(word, path) || word == "./" + name || (!is_plain && (word == name || word.ends_with("=" + name)));
 }
 
 } // namespace
@@ -249,8 +241,16 @@ bool output_watch::may_write(pid_t pid) const {
   const bool in_its_folder =
       folder.starts_with(directory_) && (folder.size() == directory_.size() || folder[directory_.size()] == '/');
   if (in_its_folder && is_fork(pid)) return true;
-  return std::any_of(outputs_.begin(), outputs_.end(),
-                     [&](const output& each) { return names_file(pid, each.path, each.name); });
+  const auto words = read_kernel_file("/proc/" + std::to_string(pid) + "/cmdline", 1 << 20);
+  for (std::size_t begin = 0; begin < words.size();) {
+    const auto end = std::min(words.find('\0', begin), words.size());
+    const std::string_view word{words.data() + begin, end - begin};
+    if (std::any_of(outputs_.begin(), outputs_.end(),
+                    [&](const output& each) { return names_file(word, each.path, each.name); }))
+      return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 std::string output_watch::changed() const {

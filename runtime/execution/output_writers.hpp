@@ -21,6 +21,7 @@ struct output_rest {
   std::string writers;  ///< who still writes, and where, after the grace: "gzip (pid 7) still writes 'a.gz'"; else ""
 };
 
+/// Who has no output open and yet may go on with one is waited for as well, 5 s at most.
 struct rest_limits {
   time_point deadline = time_point::max(); ///< of the steady clock
   duration grace{};                        ///< for which no output has changed

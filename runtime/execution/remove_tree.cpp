@@ -83,17 +83,17 @@ void clear(removal& all, int folder, unsigned depth) noexcept {
 }
 
 void move_up(removal& all, int parent, const char* name) noexcept {
-  char free_name[32];
-  do std::snprintf(free_name, sizeof free_name, ".deep-%u", ++all.moved_up);
-  while (::faccessat(all.top, free_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+  char new_name[32];
+  std::snprintf(new_name, sizeof new_name, ".deep-%u", all.moved_up + 1);
   const int folder = open_folder(parent, name); // so that its owner may move it
   if (folder >= 0) ::close(folder);
-  if (::renameat(parent, name, all.top, free_name) != 0) --all.moved_up; // it stays, with the folders that lead to it
+  // Where the name is taken the next round finds it free: what has it goes in this one.
+  if (::renameat(parent, name, all.top, new_name) == 0) ++all.moved_up;
 }
 
 void remove_entry(removal& all, int parent, const char* name, unsigned depth) noexcept {
   if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT || errno == ENOTDIR) return;
-  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR || errno == EBUSY) return;
+  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR) return;
   if (is_mounted(parent, name)) return;
   if (depth >= most_open) return move_up(all, parent, name);
   const int folder = open_folder(parent, name);

@@ -34,7 +34,7 @@ std::error_code make_folders(const fs::path& folder, std::vector<made_folder>& m
     if (::mkdir(folder.c_str(), 0777) == 0)
       made.push_back(identified(folder.string()));
     else if (errno != EEXIST)
-      return {errno, std::generic_category()}; // a file there is found by who goes on below it
+      return {errno, std::generic_category()}; // of a file that is in the way the next step tells
     return {};
   };
   const auto failed = make();

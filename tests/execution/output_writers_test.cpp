@@ -1,5 +1,8 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gmock/gmock-more-matchers.h>
 
@@ -69,6 +72,20 @@ TEST_F(output_writers, are_waited_for_though_they_have_not_begun) {
 
 TEST_F(output_writers, are_waited_for_though_they_have_closed_them_meanwhile) {
   run(R"((echo one >"$1"; until_over; echo two >>"$1") & until grep -q one "$1"; do :; done)", std::chrono::hours{1});
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(made(), "one\ntwo\n");
+}
+
+/// As in a script of its own that makes up the names of its outputs: its command line names none.
+TEST_F(output_writers, are_waited_for_that_nobody_has_told_a_name) {
+  run(R"(printf %s "$1" >where
+         cat >script <<'end'
+           out=$(cat where); main=$$
+           (echo one >"$out"; until grep -q ') Z' /proc/$main/stat; do :; done; echo two >>"$out") &
+           until grep -q one "$out"; do :; done
+end
+         exec sh ./script)",
+      std::chrono::hours{1});
   EXPECT_EQ(failure(), "");
   EXPECT_EQ(made(), "one\ntwo\n");
 }
@@ -174,6 +191,29 @@ TEST_F(output_watches, see_descriptors_and_mappings) {
   ::munmap(mapped, 4);
   EXPECT_EQ(writers(base, "o", {::getpid()}), "");
   ::close(reader);
+}
+
+/// A helper that a script forgets, in the folder of its outputs: one look is enough.
+TEST_F(output_watches, do_not_wait_for_another_program_that_was_told_nothing) {
+  text("o");
+  const pid_t helper = ::fork();
+  if (helper == 0) {
+    if (::chdir(base.c_str()) == 0) ::execlp("sleep", "sleep", "1000", nullptr);
+    ::_exit(127);
+  }
+  ASSERT_TRUE(eventually([&] { return content_of("/proc/" + std::to_string(helper) + "/comm") == "sleep\n"; }));
+  output_watch watch{base, {"o"}};
+  int looks = 0;
+  const auto rest = watch.wait(
+      [&] {
+        ++looks;
+        return std::vector<pid_t>{helper};
+      },
+      {time_point::max(), std::chrono::hours{1}}, stop);
+  EXPECT_TRUE(rest.seen);
+  EXPECT_EQ(looks, 1);
+  ::kill(helper, SIGKILL);
+  ::waitpid(helper, nullptr, 0);
 }
 
 TEST_F(output_watches, look_at_what_the_command_has_left_where_there_are_no_leases) {
