@@ -34,8 +34,8 @@ struct executor_config {
   /// Called once, in the actor, when it was admitted under this id.
   std::function<void(executor_id)> on_admitted;
   /// Called once, in the actor, when nothing of it runs any more: ec::none after an orderly stop. `clean` is false when
-  /// a native task would not end within `shutdown_grace`: a process of its own has to; in any other the actor lives
-  /// until the task has ended, and so does its system.
+  /// a native task would not end within `shutdown_grace`. A process of the executor's own then ends; in an
+  /// application's process (`executor_info::in_process`) the actor, and so its system, lives until the task has ended.
   std::function<void(const error& why, bool clean)> on_end;
 };
 

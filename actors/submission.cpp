@@ -81,15 +81,19 @@ submission_actor::behavior_type submission_behavior(submission_pointer self, dri
     auto& s = state_of(self);
     if (who == s.driver.address()) s.failed(self, driver_has_ended());
   };
-  harden(self, std::move(hooks));
+  harden(self, hooks);
   watch(self, state.driver);
   // This actor submits one job: the news that it hears are of that one, also where they overtake the acceptance.
   ask_untimed(self, state.driver, box(job_submission{std::move(job), {}}), client_actor{submission_actor{self}})
-      .then([self](const boxed<job_accepted>& answer) { state_of(self).accepted(self, answer->job); },
-            [self](const caf::error& why) {
-              const bool gone = why == caf::sec::request_receiver_down;
-              state_of(self).failed(self, gone ? driver_has_ended() : from_caf_error(self->system(), why));
-            });
+      .then(
+          [self](const boxed<job_accepted>& answer) {
+            auto& s = state_of(self);
+            if (s.admitted->passes(self, answer)) s.accepted(self, answer->job);
+          },
+          [self](const caf::error& why) {
+            const bool gone = why == caf::sec::request_receiver_down;
+            state_of(self).failed(self, gone ? driver_has_ended() : from_caf_error(self->system(), why));
+          });
   return {
       [self](const boxed<job_progress>& progress) {
         auto& s = state_of(self);

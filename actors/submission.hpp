@@ -34,7 +34,7 @@ struct job_handlers {
   std::function<void(const error&)> on_cancelled = {};
   std::function<void(const job_end&)> on_end = {}; ///< whichever it is
   /// Results that stayed on their executors stay there after `on_success`, for `fetch_result` on a thread that may
-  /// wait; they go with `release`, or with the driver. Else they go when `on_success` has returned.
+  /// wait; they go with `release_results_of`, or with the driver. Else they go when `on_success` has returned.
   bool keep_results = false;
 };
 

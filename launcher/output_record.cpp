@@ -4,7 +4,6 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -141,16 +140,16 @@ std::unordered_map<std::string, std::int64_t> recorded_outputs(const std::string
   std::unordered_map<std::string, std::int64_t> ends;
   std::unordered_map<std::string, std::string> runs; // by output
   const fs::path directory{output_directory};
-  // Only looked at: nothing is made for it, and a new record comes by a rename.
-  std::ifstream file{directory.parent_path() / own_folder / (directory.filename().string() + ".jsonl")};
-  for (std::string text; std::getline(file, text);) {
+  const auto file = record_file::look_at(directory.parent_path().string(), directory.filename().string());
+  const bool whole = file && file->read([&](const std::string& text) {
     const auto line = parse_line(text);
-    if (!line) continue;
+    if (!line) return;
     if (!line->outputs)
       ends.insert_or_assign(line->run, seconds_of(line->ended));
     else
-      for (const auto& name : *line->outputs) runs.insert_or_assign(name, line->run);
-  }
+      for (const auto& name : *line->outputs) runs.emplace(name, line->run); // the latest run comes first
+  });
+  if (!whole) return {};
   std::unordered_map<std::string, std::int64_t> out;
   for (const auto& [name, run] : runs)
     if (const auto end = ends.find(run); end != ends.end()) out.emplace(name, end->second);

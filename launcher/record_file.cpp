@@ -61,6 +61,12 @@ std::optional<record_file> record_file::open(const std::string& directory, const
   return {};
 }
 
+std::optional<record_file> record_file::look_at(const std::string& directory, const std::string& name) {
+  descriptor folder{::open((directory + "/" + own_folder).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!folder) return {};
+  return record_file{directory, name, std::move(folder)};
+}
+
 bool record_file::read(const std::function<void(const std::string& line)>& each) const {
   descriptor file{::openat(folder_.get(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
   if (!file) return errno == ENOENT;

@@ -18,6 +18,10 @@ public:
   /// @param name a part of a path
   static std::optional<record_file> open(const std::string& directory, const std::string& name);
 
+  /// For `read` alone: nothing is made and nobody kept waiting, since a new file comes whole. None where there is no
+  /// such folder.
+  static std::optional<record_file> look_at(const std::string& directory, const std::string& name);
+
   /// Calls `each` for every line, without its end; a line of more than 4 MiB is left out. @returns false where there is
   /// a file that cannot be read to its end
   bool read(const std::function<void(const std::string& line)>& each) const;
