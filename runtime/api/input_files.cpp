@@ -119,10 +119,9 @@ private:
     if (lstat(path.c_str(), &itself) != 0 || stat(path.c_str(), &target) != 0) {
       const int why = errno;
       if (why == ENOENT && lstat(path.c_str(), &itself) != 0)
-        return make_error(ec::not_found, "there is no file '" + path + "'" +
-                                             (is_for_a_shell(path) || path.find("/~/") != path.npos
-                                                  ? "; ~ and $ are for a shell to expand: give the path"
-                                                  : ""));
+        return make_error(ec::not_found,
+                          "there is no file '" + path + "'" +
+                              (has_part_for_a_shell(path) ? "; ~ and $ are for a shell to expand: give the path" : ""));
       return make_error(why == ENOENT ? ec::not_found : ec::io,
                         "cannot look at '" + path +
                             "': " + (why == ENOENT ? "it is a link to what is not there" : std::strerror(why)));

@@ -110,7 +110,7 @@ bool has_only(const std::string& directory, const std::string& name) {
 
 text_directory::text_directory(const std::string& path) {
   if (path.empty()) throw job_error(make_error(ec::invalid_argument, "the output directory has no name"));
-  if (is_for_a_shell(path) || path.find("/~/") != path.npos || path.ends_with("/~"))
+  if (has_part_for_a_shell(path))
     throw job_error(
         make_error(ec::invalid_argument, "the output directory '" + path +
                                              "' has ~ or $, which are for a shell to expand; give the path, "

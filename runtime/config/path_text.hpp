@@ -24,6 +24,11 @@ bool has_variables(std::string_view path);
 /// Whether a shell would expand something in it, where nothing is expanded: a `~` at the begin, `$NAME`, `${`, `$(`.
 bool is_for_a_shell(std::string_view text);
 
+/// The same for a path that was made absolute, or that is about to be made: also a part that is `~`.
+inline bool has_part_for_a_shell(std::string_view path) {
+  return is_for_a_shell(path) || path.find("/~/") != path.npos || path.ends_with("/~");
+}
+
 /// `~` and `~/x` begin with HOME, `$NAME` and `${NAME}` are the variables, `$$` is a `$`; any other `$` stands for
 /// itself. `insert` is applied to what is put in, as where the text is a pattern. Error invalid_configuration, with the
 /// cure: a variable that is not set or empty, `~name`, `${…}` with something else than a name in it, `$(…)`.

@@ -1,6 +1,6 @@
 #include <fstream>
 
-#include "full_queue.hpp"
+#include "listener.hpp"
 #include "transfer_fixture.hpp"
 
 #include <troupe/runtime/little_endian.hpp>
@@ -210,30 +210,13 @@ TEST_F(transfer_test, nobody_there_is_unreachable) {
 }
 
 TEST_F(transfer_test, a_server_that_does_not_accept_ends_in_the_connect_timeout) {
-  // The first connections fill the queue of a listener that never accepts; the kernel leaves later ones without an
-  // answer.
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof where;
-  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&where), size), 0);
-  ASSERT_EQ(::listen(listener, 0), 0);
-  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&where), &size), 0);
-  std::vector<int> filling;
-  for (int i = 0; i < 4; ++i) {
-    filling.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    static_cast<void>(::connect(filling.back(), reinterpret_cast<sockaddr*>(&where), size));
-  }
-  await_full_queue(listener);
+  listener full{1, true}; // the kernel leaves who comes without an answer
   auto options = client_options();
   options.attempts = 1;
   options.connect_timeout = std::chrono::milliseconds{20};
   options.read_timeout = std::chrono::minutes{10};
   block_client c{options, secret, nullptr};
-  EXPECT_EQ(c.fetch_value(at(ntohs(where.sin_port)), key(1, 0, 0), 0).error().code, ec::unreachable);
-  for (const int each : filling) ::close(each);
-  ::close(listener);
+  EXPECT_EQ(c.fetch_value(at(full.port()), key(1, 0, 0), 0).error().code, ec::unreachable);
 }
 
 TEST_F(transfer_test, a_silent_server_ends_in_the_read_timeout) {

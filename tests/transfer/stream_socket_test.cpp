@@ -15,51 +15,14 @@
 #include <troupe/runtime/transfer/stream_socket.hpp>
 #include <troupe/tests/support/patience.hpp>
 
-#include "full_queue.hpp"
+#include "listener.hpp"
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A listening socket at 127.0.0.`last`. One whose queue is full leaves who comes without an answer.
-class listener {
-public:
-  listener(std::uint32_t last, bool full) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    where_.sin_family = AF_INET;
-    where_.sin_addr.s_addr = htonl((127u << 24) + last);
-    socklen_t size = sizeof where_;
-    EXPECT_EQ(::bind(fd_, address(), size), 0);
-    EXPECT_EQ(::listen(fd_, full ? 0 : 16), 0);
-    EXPECT_EQ(::getsockname(fd_, address(), &size), 0);
-    for (int i = 0; full && i < 4; ++i) {
-      filling_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      static_cast<void>(::connect(filling_.back(), address(), size));
-    }
-    if (full) testing_transfer::await_full_queue(fd_);
-  }
-  listener(const listener&) = delete;
-  listener& operator=(const listener&) = delete;
-  ~listener() {
-    for (const int each : filling_) ::close(each);
-    ::close(fd_);
-  }
-  addrinfo before(addrinfo* next) {
-    addrinfo out{};
-    out.ai_family = AF_INET;
-    out.ai_socktype = SOCK_STREAM;
-    out.ai_addr = address();
-    out.ai_addrlen = sizeof where_;
-    out.ai_next = next;
-    return out;
-  }
-
-private:
-  sockaddr* address() { return reinterpret_cast<sockaddr*>(&where_); }
-  sockaddr_in where_{};
-  int fd_;
-  std::vector<int> filling_;
-};
+using testing_transfer::listener;
 
 /// The next one would be taken for the one that is missing.
 TEST(stream_sockets, say_when_descriptors_that_came_along_were_dropped) {
