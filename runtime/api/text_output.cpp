@@ -1,23 +1,28 @@
 #include <troupe/runtime/api/text_output.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/resources/quote.hpp>
-#include <troupe/runtime/storage/descriptor.hpp>
 
 namespace troupe::detail {
 
@@ -106,6 +111,40 @@ bool has_only(const std::string& directory, const std::string& name) {
   return !failed;
 }
 
+/// True on file systems of one machine, where a lock is seen by all who see the file.
+bool sees_all_locks(int fd) {
+  struct statfs system {};
+  // ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, ZFS, F2FS
+  constexpr std::array<std::uint32_t, 7> local{0xef53,     0x58465342, 0x9123683e, 0x01021994,
+                                               0x794c7630, 0x2fc12fc1, 0xf2f52010};
+  return ::fstatfs(fd, &system) == 0 &&
+         std::find(local.begin(), local.end(), static_cast<std::uint32_t>(system.f_type)) != local.end();
+}
+
+descriptor open_folder(const std::string& path) {
+  return descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+}
+
+bool is_at(int fd, const std::string& path) {
+  struct stat open {};
+  struct stat there {};
+  return ::fstat(fd, &open) == 0 && ::lstat(path.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
+         open.st_ino == there.st_ino;
+}
+
+/// Removes all that is in a folder. What is renamed first takes no more files of tasks that have not noticed their end.
+void remove_all_in(const std::string& folder, std::error_code& code) {
+  std::vector<fs::path> all;
+  for (fs::directory_iterator entry{folder, code}, end; !code && entry != end; entry.increment(code))
+    all.push_back(entry->path());
+  const auto over = folder + "/over";
+  for (const auto& path : all) {
+    std::error_code ignored;
+    if (path != over) fs::rename(path, over, ignored);
+    if (!code) fs::remove_all(ignored ? path : fs::path{over}, code);
+  }
+}
+
 } // namespace
 
 text_directory::text_directory(const std::string& path) {
@@ -124,20 +163,37 @@ text_directory::text_directory(const std::string& path) {
   if (code) cannot("make the directory", path_, code);
   const bool is_empty = made_ || fs::is_empty(path_, code);
   if (code) cannot("read the directory", path_, code);
-  // Whoever makes the place apart has the directory to himself.
-  if (!is_empty || (!fs::create_directory(apart_, code) && !code))
-    throw job_error(make_error(ec::invalid_argument,
-                               "the output directory '" + path_ + "' is not empty: " +
-                                   (has_only(path_, place_apart) ? "a program that was killed has left " + apart_ +
-                                                                       ", or one is just writing: "
-                                                                       "remove that where none is"
-                                                                 : std::string{"remove it, or name another one"})));
+  // The directory belongs to who makes the place apart, and after his end to who locks it.
+  const bool is_own = is_empty ? fs::create_directory(apart_, code) && lock_apart() : take_over();
+  if (!code && !is_own)
+    throw job_error(make_error(ec::invalid_argument, "the output directory '" + path_ + "' is not empty: " + in_use()));
+  if (!code) remove_all_in(apart_, code);
   if (!code && !::mkdtemp(staging_.data())) code = {errno, std::generic_category()};
   if (!code)
     fs::permissions(staging_, fs::status(apart_, code).permissions(), code); // executors may be somebody else's
   if (!code) return;
   roll_back();
   cannot("make a directory in", path_, code);
+}
+
+/// @returns false where another program holds the lock
+bool text_directory::lock_apart() {
+  lock_ = open_folder(apart_);
+  return !lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/// @returns true where nothing is there but what a program has left that was killed, which is this one's now
+bool text_directory::take_over() {
+  if (!has_only(path_, place_apart)) return false;
+  lock_ = open_folder(apart_);
+  return lock_ && sees_all_locks(lock_.get()) && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 &&
+         is_at(lock_.get(), apart_);
+}
+
+std::string text_directory::in_use() const {
+  if (!has_only(path_, place_apart)) return "remove it, or name another one";
+  if (lock_ && sees_all_locks(lock_.get())) return "another program is just writing there; name another one";
+  return "a program that was killed has left " + apart_ + ", or one is just writing: remove that where none is";
 }
 
 text_directory::~text_directory() {

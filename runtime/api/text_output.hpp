@@ -7,11 +7,14 @@
 #include <string_view>
 
 #include <troupe/runtime/api/operation_entry.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
 
 namespace troupe::detail {
 
 /// The program's side: a directory with a place apart for what is being written. Nothing stays of it unless `commit` is
-/// called. Throws job_error (invalid_argument for one that is there and not empty, io).
+/// called, or the program is killed: then the next one that writes there removes it, where the file system is one of
+/// this machine, so that a lock tells that nobody writes. Throws job_error (invalid_argument for one that is there and
+/// not empty, io).
 class text_directory {
 public:
   explicit text_directory(const std::string& path);
@@ -28,12 +31,16 @@ public:
   void commit();
 
 private:
+  bool lock_apart();
+  bool take_over();
+  std::string in_use() const;
   void roll_back() noexcept;
   void remove_apart() noexcept;
 
   std::string path_;
   std::string apart_;   ///< in it, and there as long as somebody writes
   std::string staging_; ///< in that, under a name that no other job has
+  descriptor lock_;     ///< of `apart_`, locked where it can be
   bool made_ = false;   ///< the directory was not there before
   std::uint32_t published_ = 0;
   bool committed_ = false;

@@ -36,12 +36,13 @@ std::vector<std::string> name_patterns(const declared_stage& stage) {
 /// folder of its own.
 std::vector<std::string> paths_within(const std::string& text) {
   std::vector<std::string> out{text};
-  constexpr std::string_view ends = " \t\n;|&<>()'\"`=,";
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find_first_of(ends, begin), text.size());
-    if (end - begin < text.size()) out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  // The colon is between the folders of a list, and within a class such as [[:digit:]].
+  for (const std::string_view ends : {" \t\n;|&<>()'\"`=,", " \t\n;|&<>()'\"`=,:"})
+    for (std::size_t begin = 0; begin < text.size();) {
+      const auto end = std::min(text.find_first_of(ends, begin), text.size());
+      if (end - begin < text.size()) out.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
   std::erase_if(out, [](const std::string& word) {
     return !word.starts_with('/') || word.find_first_of(std::string_view{"{}$\0", 4}) != std::string::npos;
   });
@@ -187,19 +188,28 @@ private:
       // A program that is named by a relative path lies beside the job file.
       const auto& program = declared(stage).run.front();
       if (program.find('/') != std::string::npos) {
-        if (auto ok = check_path(stage, "run", program); !ok) return ok;
+        if (auto ok = check_path(stage, {"run", declared(stage).run_line}, program); !ok) return ok;
       }
       for (const auto& word : declared(stage).run) {
-        if (auto ok = check_text(stage, "run", word); !ok) return ok;
+        if (auto ok = check_text(stage, {"run", declared(stage).run_line}, word); !ok) return ok;
       }
       for (const auto& [variable, value] : declared(stage).environment) {
-        if (auto ok = check_text(stage, "environment." + variable, value); !ok) return ok;
+        const auto& lines = declared(stage).environment_lines;
+        const auto line = lines.find(variable);
+        const named_at where{"environment." + variable, line == lines.end() ? declared(stage).line : line->second};
+        if (auto ok = check_text(stage, where, value); !ok) return ok;
       }
     }
     return {};
   }
 
-  result<void> check_text(std::size_t stage, const std::string& where, const std::string& text) {
+  /// Where a stage names a path.
+  struct named_at {
+    std::string field;
+    int line;
+  };
+
+  result<void> check_text(std::size_t stage, const named_at& where, const std::string& text) {
     for (const auto& path : paths_within(text)) {
       if (auto ok = check_path(stage, where, path); !ok) return ok;
       if (auto ok = check_shell_pattern(stage, where, path); !ok) return ok;
@@ -207,26 +217,32 @@ private:
     return {};
   }
 
-  result<void> check_path(std::size_t stage, const std::string& where, const std::string& path) {
+  result<void> check_path(std::size_t stage, const named_at& where, const std::string& path) {
     const auto whole = (fs::path{job_.directory} / path).lexically_normal().string();
     for (const auto& place : places_.way(whole)) {
       const auto found = outputs_.find(place);
       if (found == outputs_.end() || comes_before(found->second.stage, stage)) continue;
       return fault(found->second, "its output " + path_of(found->second) + " would lie on " + path + ", which " +
-                                      where + " of stage " + declared(stage).name + " names");
+                                      where.field + " of stage " + declared(stage).name + " names");
     }
     return {};
   }
 
   /// What a shell finds by it may have been left by an earlier run.
-  result<void> check_shell_pattern(std::size_t stage, const std::string& where, const std::string& path) {
+  result<void> check_shell_pattern(std::size_t stage, const named_at& where, const std::string& path) {
     const auto pattern = fs::path{path}.lexically_normal().string();
     const auto fixed = pattern.substr(0, pattern.find_first_of("*?["));
-    if (fixed.size() == pattern.size() || !fixed.starts_with(job_.output + "/")) return {};
+    if (fixed.size() == pattern.size()) return {};
+    if (!fixed.starts_with(job_.output + "/")) {
+      // Above the outputs: one that names levels down to a stage's folder means files like these, else another text.
+      const auto folder = fixed.substr(0, fixed.rfind('/') + 1);
+      const auto levels = [](const std::string& of) { return std::count(of.begin(), of.end(), '/'); };
+      if (folder == "/" || !job_.output.starts_with(folder) || levels(pattern) <= levels(job_.output)) return {};
+    }
     for (std::size_t maker = 0; maker < stages_.size(); ++maker) {
       if (!finds_outputs(job_, pattern, declared(maker))) continue;
-      return yaml_error(job_.file, declared(stage).run_line,
-                        "stage " + declared(stage).name + ": " + path + " in " + where +
+      return yaml_error(job_.file, where.line,
+                        "stage " + declared(stage).name + ": " + path + " in " + where.field +
                             " may find what an earlier run has left of stage " + declared(maker).name + "; " +
                             (maker == stage ? std::string{"give another output:"}
                                             : "write {inputs} in its place, with after: [" + declared(maker).name +

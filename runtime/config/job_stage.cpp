@@ -217,8 +217,14 @@ private:
         return fault(child.key_line, variable + ": a variable's name is made of letters, digits and `_`");
       if (is_task_variable(child.key) || child.key == "CUDA_VISIBLE_DEVICES")
         return fault(child.key_line, variable + ": is set by Troupe for each task; choose another name");
+      if (child.key == "PWD" || child.key == "OLDPWD")
+        return fault(child.key_line, variable + ": a command starts in a directory of its own, which PWD names; to "
+                                                "start elsewhere, ask for a shell: [sh, -c, \"cd … && …\"]");
       if (!child.is_text()) return fault(child.line, variable + " must be a text");
-      out_.environment.emplace(child.key, child.text);
+      auto value = expand_path(child.text);
+      if (!value) return fault(child.line, variable + " = " + child.text + ": " + value.error().message);
+      out_.environment.emplace(child.key, std::move(*value));
+      out_.environment_lines.emplace(child.key, child.line);
     }
     return {};
   }

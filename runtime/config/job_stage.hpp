@@ -32,8 +32,9 @@ struct declared_stage {
   std::optional<std::uint32_t> tasks;
   std::vector<std::string> run; ///< not empty
   int run_line = 0;
-  std::map<std::string, std::string> environment;
-  std::vector<std::string> outputs; ///< templates of names; empty: none are declared
+  std::map<std::string, std::string> environment; ///< `~` and `$NAME` of values are expanded
+  std::map<std::string, int> environment_lines;   ///< of its values
+  std::vector<std::string> outputs;               ///< templates of names; empty: none are declared
   int outputs_line = 0;
   std::vector<std::string> prefer; ///< locations that its tasks would rather run at; empty: none
   std::optional<duration> timeout;

@@ -20,7 +20,17 @@ std::size_t end_of_set(std::string_view name, std::size_t open) {
   auto at = open + 1;
   if (at < name.size() && (name[at] == '!' || name[at] == '^')) ++at;
   if (at < name.size() && name[at] == ']') ++at; // the first one is an element
-  return name.find(']', at);
+  for (; at < name.size() && name[at] != ']'; ++at) {
+    if (name[at] == '\\') {
+      ++at;
+      continue;
+    }
+    // A class such as [:alpha:] within the set has brackets of its own.
+    const char kind = name[at] == '[' && at + 1 < name.size() ? name[at + 1] : '\0';
+    if (kind != ':' && kind != '.' && kind != '=') continue;
+    if (const auto end = name.find(std::string{kind} + ']', at + 2); end != std::string_view::npos) at = end + 1;
+  }
+  return at < name.size() ? at : std::string_view::npos;
 }
 
 std::vector<token> tokens_of(std::string_view name) {

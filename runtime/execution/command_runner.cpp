@@ -93,18 +93,38 @@ result<std::string> find_program(const std::string& name, const std::string& dir
                     "program '" + name + "' is not in PATH (" + std::string{all} + ")");
 }
 
+/// Words that may be names of files: whole, and the parts of those that are texts for a shell.
+std::vector<std::string> names_in(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const auto& word = words[i];
+    names.push_back(word);
+    constexpr std::string_view ends = " \t\n;|&<>()'\"`=";
+    for (std::size_t begin = 0; begin < word.size();) {
+      const auto end = std::min(word.find_first_of(ends, begin), word.size());
+      if (end > begin && end - begin < word.size()) names.push_back(word.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  std::erase_if(names, [](const std::string& name) {
+    return name.empty() || name.front() == '/' || name.front() == '-' || name.find('{') != name.npos;
+  });
+  return names;
+}
+
 /// A hint for a command that has failed, "" where there is none: it names a file that lies in the folder of its job,
-/// and commands start elsewhere.
-std::string hint_at_files_of_job(const command_program& program, const std::string& directory) {
-  for (std::size_t i = 1; i < program.words.size(); ++i) {
-    const auto& word = program.words[i];
-    if (word.empty() || word.front() == '/' || word.front() == '-' || word.find('{') != word.npos) continue;
-    const auto beside = program.directory + "/" + word;
-    struct stat status {};
-    if (::stat((directory + "/" + word).c_str(), &status) == 0 || ::stat(beside.c_str(), &status) != 0) continue;
-    return "; '" + word + "' lies in " + program.directory +
+/// and commands start elsewhere; or one as for a shell, and none was asked for.
+std::string hint_at_names(const command_program& program, const std::string& directory) {
+  struct stat status {};
+  for (const auto& name : names_in(program.words)) {
+    const auto beside = program.directory + "/" + name;
+    if (::stat((directory + "/" + name).c_str(), &status) == 0 || ::stat(beside.c_str(), &status) != 0) continue;
+    return "; '" + name + "' lies in " + program.directory +
            ", but a command starts in a directory of its own: name it as " + beside;
   }
+  for (std::size_t i = 1; i < program.words.size(); ++i)
+    if (const auto& word = program.words[i]; word.starts_with("~/") && word.find(' ') == word.npos)
+      return "; no shell has expanded '" + word + "': write the path, or ask for a shell: [sh, -c, …]";
   return {};
 }
 
@@ -426,7 +446,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->signal = ended->signal;
   } else if (took_too_much || ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
-    auto text = describe(name_of_it, *ended) + hint_at_files_of_job(task.program, *directory);
+    auto text = describe(name_of_it, *ended) + hint_at_names(task.program, *directory);
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files);

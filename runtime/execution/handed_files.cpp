@@ -1,7 +1,9 @@
 #include <troupe/runtime/execution/handed_files.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -83,6 +85,28 @@ bool is_here(const listed_file& file) {
   return found.size == file.size && found.changed == file.changed;
 }
 
+/// Bytes of a piece that are looked at as one.
+constexpr std::size_t hole_bytes = 4096;
+
+bool is_zero(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; });
+}
+
+/// Zeros that a piece begins with and that a file need not hold: a hole reads the same.
+std::size_t zeros_at(std::string_view bytes) {
+  std::size_t n = 0;
+  while (bytes.size() - n >= hole_bytes && is_zero(bytes.substr(n, hole_bytes))) n += hole_bytes;
+  return n;
+}
+
+/// Bytes that come before such zeros. @pre the piece does not begin with them
+std::size_t data_at(std::string_view bytes) {
+  std::size_t n = std::min(bytes.size(), hole_bytes);
+  while (n < bytes.size() && zeros_at(bytes.substr(n, hole_bytes)) == 0) n = std::min(bytes.size(), n + hole_bytes);
+  return n;
+}
+
+/// What it was, but for its owner and group: also its holes, so that it takes no more room, and its time.
 void copy_from_block(shuffle_source& source, const partition_place& input, std::uint32_t bucket,
                      const listed_file& file, const std::string& path, const stop_event& stop) {
   const descriptor to{
@@ -92,7 +116,9 @@ void copy_from_block(shuffle_source& source, const partition_place& input, std::
   source.read_partition(input, bucket, [&](std::string_view bytes) {
     leave_when(stop);
     while (!bytes.empty()) {
-      const auto n = ::write(to.get(), bytes.data(), bytes.size());
+      const auto zeros = zeros_at(bytes);
+      const auto n = zeros > 0 ? static_cast<ssize_t>(zeros)
+                               : ::pwrite(to.get(), bytes.data(), data_at(bytes), static_cast<off_t>(written));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) fail("cannot write the input", path);
       written += static_cast<std::uint64_t>(n);
@@ -102,6 +128,12 @@ void copy_from_block(shuffle_source& source, const partition_place& input, std::
   if (written != file.size)
     throw std::runtime_error("the input " + file.path + " came with " + std::to_string(written) + " bytes of " +
                              std::to_string(file.size));
+  const auto changed = std::chrono::nanoseconds{file.changed};
+  const auto second = std::chrono::floor<std::chrono::seconds>(changed); // also before 1970
+  const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, timespec{second.count(), (changed - second).count()}};
+  if (::ftruncate(to.get(), static_cast<off_t>(written)) != 0 || ::fchmod(to.get(), file.permissions) != 0 ||
+      ::futimens(to.get(), times.data()) != 0)
+    fail("cannot write the input", path);
 }
 
 } // namespace

@@ -96,6 +96,20 @@ void remove_over(const std::string& over) {
   ::rmdir(over.c_str());
 }
 
+/// Seconds after which nobody is there any more who would publish what waits.
+constexpr std::int64_t stale_after = 14 * 24 * 3600;
+
+/// Whether a name in Troupe's own folder is that of a root, `SESSION-STAGE`, also of one that is being removed.
+bool is_root_name(std::string_view name) {
+  if (name.ends_with(over_ending)) name.remove_suffix(over_ending.size());
+  constexpr std::size_t session = 16; // hexadecimal digits
+  const auto all_of = [](std::string_view text, std::string_view digits) {
+    return !text.empty() && text.find_first_not_of(digits) == std::string_view::npos;
+  };
+  return name.size() > session && name[session] == '-' && all_of(name.substr(0, session), "0123456789abcdef") &&
+         all_of(name.substr(session + 1), "0123456789");
+}
+
 } // namespace
 
 made_folder identified(const std::string& path) {
@@ -170,6 +184,27 @@ void remove_staging(const std::string& root) noexcept {
     }
     remove_over(over);
     ::rmdir(own_folder_of(root).c_str());
+  } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
+  }
+}
+
+void remove_stale_staging(const std::string& output_directory, std::string_view session, std::int64_t now) noexcept {
+  try {
+    std::vector<std::string> stale;
+    const auto own = output_directory + "/" + own_folder;
+    std::error_code ignored;
+    if (!fs::is_directory(fs::symlink_status(own, ignored))) return;
+    for (fs::directory_iterator entry{own, ignored}, end; !ignored && entry != end; entry.increment(ignored)) {
+      const auto name = entry->path().filename().string();
+      struct stat status {};
+      if (is_root_name(name) && !name.starts_with(session) && ::lstat(entry->path().c_str(), &status) == 0 &&
+          S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && now - status.st_mtim.tv_sec > stale_after)
+        stale.push_back(entry->path().string());
+    }
+    for (auto& root : stale) {
+      if (root.ends_with(over_ending)) root.resize(root.size() - over_ending.size());
+      remove_staging(root);
+    }
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }
 }

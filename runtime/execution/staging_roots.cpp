@@ -47,6 +47,7 @@ result<std::string> staging_roots::make(stage_id stage, const std::string& outpu
   auto path = staging_root(options_.session, stage, output_directory);
   if (auto completed = complete_earlier_publications(output_directory, options_.session); !completed)
     return completed.error();
+  remove_stale_staging(output_directory, options_.session, options_.now());
   const auto missing = folders_missing_for(path);
   if (auto noted = note(path, missing); !noted) return noted.error();
   const auto made = make_root(path);

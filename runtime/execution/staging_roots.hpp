@@ -3,6 +3,7 @@
 /// The roots below which an executor's attempts leave their outputs (see staged_outputs.hpp): made when the first
 /// attempt of a stage begins, so that the end of an attempt can tell from a missing one that the job is over.
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/execution/failure_logs.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/execution/staging_root.hpp>
 #include <troupe/runtime/ids.hpp>
@@ -26,14 +28,15 @@ public:
     /// Begins the name of a file that all is noted in before it is made (staging_journal.hpp); the executor's number
     /// ends it. "": none
     std::string journal = {};
+    std::int64_t (*now)() = failure_logs::system_seconds; ///< seconds since 1970
   };
   explicit staging_roots(options opts);
 
   /// Makes a stage known, once or again. Nothing is made of its root yet.
   void install(stage_id stage, const std::string& output_directory);
   /// The stage's root, which exists; the first call makes it (see make_root), and puts in place what earlier jobs have
-  /// left half published there. Error cancelled: the stage is not known, or is forgotten meanwhile; nothing of its root
-  /// is left by this call.
+  /// left half published there, or removes it when it is old. Error cancelled: the stage is not known, or is forgotten
+  /// meanwhile; nothing of its root is left by this call.
   result<std::string> root_of(stage_id stage);
   /// Where the outputs of an attempt are to wait; errors of `root_of`.
   result<staging_place> place_for(stage_id stage, partition_index partition, attempt_number attempt);

@@ -217,6 +217,8 @@ TEST_F(text_files_test, are_written_as_a_directory_of_parts) {
 
 TEST_F(text_files_test, are_not_looked_for_where_a_shell_would) {
   const auto one = session_.parallelize(std::vector<std::string>{"b"});
+  const auto before = fs::current_path();
+  fs::current_path(folder_);
   for (const auto* path : {"~", "~/out", "$TROUPE_TEST_PLACE/out", "${TROUPE_TEST_PLACE}/out", "a/~/out"}) {
     EXPECT_THAT(message_of([&] { one.save_as_text(path); }), HasSubstr("for a shell to expand; give the path")) << path;
     EXPECT_FALSE(fs::exists(path));
@@ -224,13 +226,17 @@ TEST_F(text_files_test, are_not_looked_for_where_a_shell_would) {
   for (const auto* path : {"~/lines", "$TROUPE_TEST_PLACE/lines"})
     EXPECT_THAT(message_of([&] { session_.text_files(path); }), HasSubstr("for a shell to expand: give the path"))
         << path;
+  fs::current_path(before);
 }
 
-TEST_F(text_files_test, of_a_program_that_was_killed_are_named) {
+TEST_F(text_files_test, are_written_where_a_program_was_killed) {
   const auto out = (folder_ / "out").string();
   fs::create_directories(out + "/_temporary/XXXXXX");
-  EXPECT_THAT(message_of([&] { session_.parallelize(std::vector<std::string>{"b"}).save_as_text(out); }),
-              HasSubstr("a program that was killed has left " + out + "/_temporary"));
+  fs::create_directories(out + "/_temporary/over"); // it was just removing another
+  write("out/_temporary/XXXXXX/part-00000.attempt-0-of-executor-1", "half");
+  session_.parallelize(std::vector<std::string>{"b"}, 1).save_as_text(out);
+  EXPECT_THAT(names(out), ElementsAre("_SUCCESS", "part-00000"));
+  EXPECT_EQ(read(out + "/part-00000"), "b\n");
 }
 
 TEST_F(text_files_test, may_have_lines_of_any_length) {
@@ -260,7 +266,7 @@ TEST_F(text_files_test, are_written_by_one_job_at_a_time) {
   {
     troupe::detail::text_directory into{out};
     before = into.staging();
-    EXPECT_THAT(refuses(), HasSubstr("'" + out + "' is not empty"));
+    EXPECT_THAT(refuses(), HasSubstr("'" + out + "' is not empty: another program is just writing there"));
     EXPECT_TRUE(fs::exists(into.staging())) << "what is there is left alone";
   }
   EXPECT_FALSE(fs::exists(out));

@@ -335,6 +335,10 @@ TEST(job_file, environment_is_checked) {
   EXPECT_THAT(fault_of_stages("  a: {run: [x], environment: {TROUPE_ATTEMPT: c}}\n"), HasSubstr("is set by Troupe"));
   EXPECT_THAT(fault_of_stages("  a: {run: [x], environment: {CUDA_VISIBLE_DEVICES: c}}\n"),
               HasSubstr("is set by Troupe"));
+  EXPECT_THAT(fault_of_stages("  a: {run: [x], environment: {PWD: /data}}\n"),
+              HasSubstr("environment.PWD: a command starts in a directory of its own"));
+  EXPECT_THAT(fault_of_stages("  a: {run: [x], environment: {A: $TROUPE_TEST_NOT_SET}}\n"),
+              HasSubstr("environment.A = $TROUPE_TEST_NOT_SET: the variable TROUPE_TEST_NOT_SET is not set"));
   EXPECT_THAT(fault_of_stages("  a: {run: [x], environment: {A: [c]}}\n"), HasSubstr("environment.A must be a text"));
 }
 
@@ -385,6 +389,10 @@ TEST_F(job_files, have_paths_as_people_write_them) {
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(program(job->stages[0]).output_directory, (directory_ / "results/a").string());
   EXPECT_EQ(job->stages[0].tasks, 3u);
+  const auto told = loaded("name: j\nstages: {a: {run: [x], environment: {D: '/x:$TROUPE_TEST_PLACE', M: a$$b}}}\n");
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(program(told->stages[0]).environment,
+            (std::map<std::string, std::string>{{"D", "/x:" + directory_.string()}, {"M", "a$b"}}));
   // A file that is called so comes first.
   std::ofstream{directory_ / "$TROUPE_TEST_PLACE"} << "x";
   EXPECT_EQ(

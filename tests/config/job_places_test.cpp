@@ -138,6 +138,8 @@ TEST_F(job_places, no_output_lies_on_a_file_that_the_job_names) {
   const auto folder = fs::path{base_}.filename().string();
   EXPECT_THAT(fault({folder + ": {run: [x], outputs: [job.yaml]}"}, "output: ..\n"),
               HasSubstr("would lie on the job file"));
+  EXPECT_THAT(fault({made("b.txt"), "s: {run: [x], environment: {LIST: '/a:" + base_ + "/data/b.txt:/c'}}"}, here),
+              HasSubstr("which environment.LIST of stage s names"));
   // A stage may name what another one has made before it, and a command's relative paths start elsewhere.
   EXPECT_EQ(fault({made("b.txt"), "s: {after: [data], run: [cat, " + base_ + "/data/b.txt]}"}, here), "");
   EXPECT_EQ(fault({made("b.txt"), "s: {run: [sh, -c, 'mkdir data; echo >data/b.txt']}"}, here), "");
@@ -156,6 +158,10 @@ TEST_F(job_places, no_pattern_for_a_shell_finds_what_the_job_makes) {
   EXPECT_THAT(fault({trim, all("cat " + base_ + "/out/all/al*")}), HasSubstr("give another output:"));
   EXPECT_THAT(fault({trim, R"(all: {after: [trim], run: [x], environment: {PARTS: ")" + base_ + R"(/out/*/*"}})"}),
               HasSubstr("in environment.PARTS may find"));
+  const auto above = base_.substr(0, base_.rfind('/'));
+  EXPECT_THAT(fault({trim, all("cat " + above + "/*/out/trim/*")}), HasSubstr("an earlier run"));
+  EXPECT_THAT(fault({trim, all("cat " + base_ + "/*/trim/[[:digit:]].txt")}), HasSubstr("an earlier run"));
+  EXPECT_EQ(fault({trim, all("ls " + base_ + "/*; ls " + above + "/*/*")}), "") << "folders that hold other things";
   EXPECT_EQ(fault({trim, all("cat " + base_ + "/data/*.txt")}), "");
   EXPECT_EQ(fault({trim, all("cat " + base_ + "/out/trim/*.csv")}), "");
   EXPECT_EQ(fault({trim, all("ls /*; awk '/*/'")}), "") << "not below the folder of outputs";

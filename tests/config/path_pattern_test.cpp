@@ -28,6 +28,11 @@ TEST(path_pattern, is_compared_with_other_patterns) {
   EXPECT_FALSE(may_find("/o/[ab].txt", "/o/c.txt"));
   EXPECT_FALSE(may_find("/o/[!c].txt", "/o/c.txt"));
   EXPECT_TRUE(may_find("/o/[]c].txt", "/o/].txt"));
+  EXPECT_TRUE(may_find("/o/[[:alpha:]].txt", "/o/a.txt"));
+  EXPECT_TRUE(may_find("/o/[![:digit:]_]x", "/o/ax"));
+  EXPECT_FALSE(may_find("/o/[[:digit:]x].txt", "/o/a.txt"));
+  EXPECT_TRUE(may_find("/o/[\\]c].txt", "/o/].txt")) << "a backslash keeps a bracket from being the end";
+  EXPECT_TRUE(may_find("/o/[[:alpha:.txt", "/o/[[:alpha:.txt"));
   EXPECT_TRUE(may_find("/o/[c.txt", "/o/[c.txt")) << "a bracket without an end is a character";
 }
 

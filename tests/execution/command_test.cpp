@@ -412,6 +412,21 @@ TEST_F(command_test, that_fails_is_told_of_a_file_that_it_looked_for_beside_the_
   EXPECT_THAT(log.batches()[1]->failures.at(0).message, ::testing::EndsWith("exit code 3")) << "it has one of its own";
 }
 
+TEST_F(command_test, that_fails_is_told_of_names_in_a_text_for_a_shell_and_of_those_without_one) {
+  std::ofstream{scratch.file("count.txt")} << "text";
+  auto& r = begin({"sh", "-c", "cat 'count.txt' 2>/dev/null"});
+  r.run(one({}));
+  EXPECT_THAT(only_failure().message,
+              ::testing::HasSubstr("; 'count.txt' lies in " + scratch.path().string() + ", but a command starts in"));
+  install(2, {"cat", "~/no-such-file"});
+  auto batch = one({});
+  batch->stage = {2};
+  r.run(batch);
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_THAT(log.batches()[1]->failures.at(0).message,
+              ::testing::HasSubstr("; no shell has expanded '~/no-such-file': write the path, or ask for a shell"));
+}
+
 TEST_F(command_test, a_program_that_is_not_there_is_named) {
   auto& r = begin({"no-such-program-anywhere"});
   r.run(one({}));

@@ -1,9 +1,12 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include <sys/stat.h>
 
 #include <troupe/runtime/execution/handed_files.hpp>
 #include <troupe/runtime/storage/page.hpp>
@@ -94,6 +97,28 @@ TEST_F(handed_files, that_are_not_there_are_copied_under_their_names) {
   EXPECT_EQ(static_cast<unsigned>(fs::status(one).permissions()), 0750u);
   EXPECT_TRUE(fs::exists(places.at(paths()[1])));
   EXPECT_EQ(fs::file_size(places.at(paths()[1])), 0u);
+}
+
+TEST_F(handed_files, keep_their_holes_mode_and_time) {
+  const auto sparse = scratch_.file("sparse");
+  write(sparse, "begin");
+  fs::resize_file(sparse, 16 << 20);
+  std::ofstream{sparse, std::ios::app} << "middle";
+  fs::resize_file(sparse, 20 << 20);
+  fs::permissions(sparse, static_cast<fs::perms>(0444));
+  for (const auto age : {std::chrono::hours{1'000}, std::chrono::hours{1'000'000}}) { // the latter before 1970
+    const auto time = std::chrono::time_point_cast<std::chrono::seconds>(fs::file_time_type::clock::now() - age);
+    fs::last_write_time(sparse, time);
+    kept_files kept{pack_files({{sparse, scratch_.file("elsewhere")}}, {}, stop_)};
+    const auto copy = unpack_files(kept, input_, copies(), stop_).at(scratch_.file("elsewhere"));
+    EXPECT_TRUE(read(copy) == read(sparse));
+    struct stat status {};
+    ASSERT_EQ(::stat(copy.c_str(), &status), 0);
+    EXPECT_LT(status.st_blocks * 512, 1 << 20) << "holes stay holes";
+    EXPECT_EQ(status.st_mode & 07777u, 0444u);
+    EXPECT_EQ(fs::last_write_time(copy), time);
+    fs::remove_all(copies());
+  }
 }
 
 TEST_F(handed_files, are_neither_kept_nor_copied_for_who_was_asked_to_end) {

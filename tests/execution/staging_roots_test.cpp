@@ -25,6 +25,17 @@ protected:
   staging_roots roots{{"s", executor_id{7}}};
 };
 
+TEST_F(staging_roots_test, removes_what_an_earlier_session_has_left_long_ago) {
+  staging_roots late{{"s", executor_id{7}, {}, [] { return failure_logs::system_seconds() + 15 * 24 * 3600; }}};
+  fs::create_directories(to + "/.troupe/00112233445566aa-1/0.0-1");
+  for (auto* const both : {&roots, &late}) {
+    both->install({3}, to);
+    const auto root = both->root_of({3});
+    ASSERT_TRUE(root) << root.error().message;
+    EXPECT_EQ(fs::exists(to + "/.troupe/00112233445566aa-1"), both == &roots);
+  }
+}
+
 TEST_F(staging_roots_test, makes_a_root_when_it_is_first_asked_for_and_never_again) {
   roots.install({3}, to);
   EXPECT_FALSE(fs::exists(to));
