@@ -61,8 +61,9 @@ struct executor_state {
     // A defect has ended the actor, or its system is going.
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
+    if (config.info.in_process) runner.reset(); // waits for the last task, whose addresses are lent until then
     if (config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), clean);
-    runner.reset(); // waits for the last task, which uses what is destroyed after this
+    runner.reset();
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -317,14 +318,15 @@ void executor_state::finish(executor_pointer self, error why) {
 
 void executor_state::end(executor_pointer self) {
   ending.join();
+  // Any other process ends now, and its tasks with it.
+  if (!clean && config.info.in_process) return wait_for_tasks(self);
   if (!told && config.on_end) config.on_end(reason, clean);
   told = true;
-  if (clean) return self->quit();
-  if (config.info.in_process) wait_for_tasks(self); // any other process ends now
+  if (clean) self->quit();
 }
 
-/// A thread cannot be ended from outside, and what its task uses must be there as long: the runner, this actor, and the
-/// actor system with it.
+/// A thread cannot be ended from outside, and what its task uses must be there as long: its addresses and folders, the
+/// runner, this actor, and the actor system with it.
 void executor_state::wait_for_tasks(executor_pointer self) {
   std::string which;
   for (const auto& a : runner->running())

@@ -12,6 +12,7 @@
 #include <troupe/launcher/node_system.hpp>
 #include <troupe/messages/network.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
+#include <troupe/tests/actors/embedded_application.hpp>
 #include <troupe/tests/actors/fakes.hpp>
 #include <troupe/tests/support/process_probe.hpp>
 #include <troupe/tests/support/test_cluster.hpp>
@@ -124,6 +125,13 @@ std::string gathers(task_context& context, std::string_view, std::string_view) {
 }
 constexpr auto gather_task = task<"actors-gather", gathers>;
 
+closed_door door_of_tasks;
+std::string waits(task_context&, std::string_view, std::string_view) {
+  door_of_tasks.pass();
+  return {};
+}
+constexpr auto waiting_task = task<"actors-wait", waits>;
+
 class executor : public ::testing::Test {
 protected:
   static constexpr incarnation epoch = 99;
@@ -150,7 +158,11 @@ protected:
     config.driver = door;
     config.info = testing::executor_builder{}.cores(2).make({}, epoch);
     config.info.native = true;
+    config.info.in_process = in_process;
     config.info.build_id = "build";
+    config.loggers = [sink = lines](std::string_view part) {
+      return std::make_shared<spdlog::logger>(std::string{part}, sink);
+    };
     config.cluster_id = cluster_name;
     config.secret = std::make_shared<const session_secret>(own);
     config.blocks = blocks;
@@ -264,7 +276,9 @@ protected:
   };
   no_broadcasts broadcasts;
   std::shared_ptr<block_store> blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
+  std::shared_ptr<kept_lines> lines = std::make_shared<kept_lines>();
   duration driver_timeout = std::chrono::hours{1};
+  bool in_process = false;
   std::atomic<bool> beating = true;
   std::thread pulse;
   std::mutex mutex;
@@ -458,6 +472,33 @@ TEST_F(executor_with_another_secret, ends_without_having_worked) {
   EXPECT_THAT(why.message, HasSubstr("troupe.security.secret-file"));
   EXPECT_EQ(admitted_as, 0u);
   EXPECT_EQ(heard->count(&heard_by_both::beats), 0u);
+}
+
+class executor_of_an_application : public executor {
+protected:
+  void SetUp() override {
+    in_process = true;
+    executor::SetUp();
+  }
+};
+
+/// Who hears of its end lends its addresses to another one.
+TEST_F(executor_of_an_application, has_not_ended_while_a_task_runs) {
+  ASSERT_TRUE(await_admission());
+  door_of_tasks.close();
+  auto orders = work(1, 1);
+  native_program program;
+  program.build_id = "build";
+  program.operations.push_back({decltype(waiting_task)::index(), {}});
+  orders.installs.front().program =
+      std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
+  order(orders);
+  ASSERT_TRUE(door_of_tasks.await(1));
+  shut_down(tested);
+  EXPECT_TRUE(testing::wait_until([&] { return lines->have("waits tasks=\"1/0\""); }));
+  EXPECT_FALSE(ended());
+  door_of_tasks.open();
+  EXPECT_TRUE(how_it_ended().second);
 }
 
 TEST_F(executor, says_that_it_ended_when_a_defect_ends_it) {
