@@ -399,7 +399,8 @@ local_dag_scheduler_actor::behavior_type dag_scheduler_behavior(scheduler_pointe
       [self](const boxed<launch_report>& report) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self, report)) return;
-        for (const auto& status : report->statuses) s.core->on_launch_failed(status.shape, status.detail);
+        for (const auto& status : report->statuses)
+          s.core->on_launch_failed(status.shape, status.detail, is_certain(status));
       },
       [self](const boxed<allocation_report>& report) {
         auto& s = state_of(self);

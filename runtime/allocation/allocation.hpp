@@ -81,6 +81,11 @@ struct launch_status {
   bool operator==(const launch_status&) const = default;
 };
 
+/// Whether others that are started in the same way end so, too: by itself, with the exit code of a wrong configuration.
+inline bool is_certain(const launch_status& s) noexcept {
+  return s.exit.cause == exit_cause::exit_code && s.exit.exit_code == exit_code_of(ec::invalid_configuration);
+}
+
 /// Why executors that are wanted were not asked for. Numbers are wire format.
 enum class allocation_obstacle : std::uint8_t {
   none = 0,

@@ -131,8 +131,9 @@ public:
   release on_release_requested(executor_id executor, time_point now, effects::list& out);
   /// The allocator's answer to ask_feasibility.
   void on_feasibility(shape_id shape, const feasibility& answer, time_point now, effects::list& out);
-  /// What became of requested executors that will not register; kept for explanations.
-  void on_launch_failed(shape_id shape, const std::string& detail);
+  /// What became of requested executors that will not register; kept for explanations. @param is_certain others would
+  /// end in the same way: nobody waits for them
+  void on_launch_failed(shape_id shape, const std::string& detail, bool is_certain = false);
   /// What has become of the load that was reported last; kept for explanations.
   void on_allocation(const std::vector<shape_status>& shapes);
   /// Time-outs and load reports. Call it a few times a second.
@@ -442,6 +443,7 @@ private:
   bool is_impossible(const stage_run& stage, demand_index d) const;
   void open_alternatives(time_point now);
   std::string cures(const task_lane& lane) const;
+  bool have_had_their_time(demand_index d, time_point since, time_point now) const;
   bool is_overdue(const stage_run& stage, demand_index d, time_point now) const;
   bool is_unsatisfied(demand_index d) const;
   std::uint64_t tasks_without_room(const task_lane& lane, demand_index d) const;
@@ -477,6 +479,7 @@ private:
   std::map<shape_id, shape_origin> shapes_;
   std::set<shape_id> announced_shapes_;
   std::map<shape_id, std::string> launch_failures_;
+  std::set<shape_id> hopeless_launches_;        ///< those of `launch_failures_` that are certain
   std::map<shape_id, shape_status> allocation_; ///< as the allocator said last
   /// Executors whose slots are kept for a demand of better rank, and how many slots it will find there.
   struct claim {

@@ -117,6 +117,7 @@ void dag_scheduler::watch_unsatisfied(time_point now) {
     load_due_ = true;
     const auto shape = pool_.demand_of(d).shape;
     launch_failures_.erase(shape); // from here on they count
+    hopeless_launches_.erase(shape);
     if (const auto answer = answers_.find(shape); answer == answers_.end() || !answer->second.fixed) ask(shape, now);
   }
 }
@@ -138,13 +139,21 @@ void dag_scheduler::on_allocation(const std::vector<shape_status>& shapes) {
   for (const auto& s : shapes) allocation_.emplace(s.shape, s);
 }
 
-void dag_scheduler::on_launch_failed(shape_id shape, const std::string& detail) { launch_failures_[shape] = detail; }
+void dag_scheduler::on_launch_failed(shape_id shape, const std::string& detail, bool is_certain) {
+  launch_failures_[shape] = detail;
+  if (is_certain) hopeless_launches_.insert(shape);
+}
+
+/// Whether executors for a demand that has waited since then have had their time.
+bool dag_scheduler::have_had_their_time(demand_index d, time_point since, time_point now) const {
+  return now - since >= options_.infeasible_timeout || hopeless_launches_.contains(pool_.demand_of(d).shape);
+}
 
 /// Nothing has satisfied it for too long. Where an executor can be had, one waits for room; unless those that were
 /// started for it do not live, or run another program.
 bool dag_scheduler::is_overdue(const stage_run& stage, demand_index d, time_point now) const {
   const auto waiting = unsatisfied_.find(d);
-  if (waiting == unsatisfied_.end() || now - waiting->second < options_.infeasible_timeout) return false;
+  if (waiting == unsatisfied_.end() || !have_had_their_time(d, waiting->second, now)) return false;
   if (has_enough(stage, d)) return false; // another gang lacks something
   const auto shape = pool_.demand_of(d).shape;
   const auto answer = answers_.find(shape);
@@ -160,15 +169,18 @@ std::optional<std::string> dag_scheduler::given_up(const task_lane& lane, time_p
   if (!std::all_of(lane.demands.begin(), lane.demands.end(),
                    [&](demand_index d) { return is_overdue(*lane.stage, d, now); }))
     return std::nullopt;
+  const auto why = waiting_for(lane) + cures(lane);
+  if (std::none_of(lane.demands.begin(), lane.demands.end(),
+                   [&](demand_index d) { return now - unsatisfied_.at(d) >= options_.infeasible_timeout; }))
+    return why; // others would not come either
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options_.infeasible_timeout).count();
-  return waiting_for(lane) + cures(lane) + " (waited " + std::to_string(waited) +
-         "ms: troupe.scheduler.infeasible-timeout)";
+  return why + " (waited " + std::to_string(waited) + "ms: troupe.scheduler.infeasible-timeout)";
 }
 
 void dag_scheduler::on_tick(time_point now, effects::list& out) {
   std::map<job_id, std::string> late;
   for (const auto& [d, since] : unsatisfied_) {
-    if (now - since < options_.infeasible_timeout) continue;
+    if (!have_had_their_time(d, since, now)) continue;
     for (const auto& [r, lane] : ready_.at(d))
       if (auto why = given_up(*lane, now)) late.try_emplace(r.job, std::move(*why));
   }

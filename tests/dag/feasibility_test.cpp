@@ -138,6 +138,26 @@ TEST(feasibility, waiting_for_room_is_not_infeasible) {
   h.check_idle();
 }
 
+TEST(feasibility, nobody_waits_for_executors_that_are_certain_not_to_come) {
+  scheduler_harness h; // the answer is: feasible
+  const auto job = h.submit(job_builder{}.profile(gpu).stage("s", 1).with(1));
+  h.tick();
+  h.scheduler.on_launch_failed(h.shape_of(gpu), "exit code 2: a wrong setting", true);
+  h.tick();
+  ASSERT_NE(h.end_of(job), nullptr);
+  EXPECT_THAT(h.end_of(job)->failure.message,
+              AllOf(HasSubstr("exit code 2: a wrong setting"), Not(HasSubstr("infeasible-timeout"))));
+  const auto later = h.submit(job_builder{}.profile(gpu).stage("s", 1).with(1));
+  h.tick();
+  EXPECT_EQ(h.end_of(later), nullptr) << "it may have been mended";
+  h.scheduler.on_launch_failed(h.shape_of(gpu), "exit code 1", false);
+  h.tick();
+  EXPECT_EQ(h.end_of(later), nullptr);
+  h.tick(31s);
+  EXPECT_NE(h.end_of(later), nullptr);
+  h.check_idle();
+}
+
 TEST(feasibility, executors_of_another_program_are_not_started_again_and_again) {
   scheduler_harness h; // the answer is: feasible
   h.add(executor_builder{}.request(1).commands_only().host("alpha"));
