@@ -7,6 +7,8 @@
 #include <utility>
 
 #include <troupe/actors/in_process_backend.hpp>
+#include <troupe/actors/visiting_thread.hpp>
+#include <troupe/messages/network.hpp>
 
 namespace troupe {
 namespace {
@@ -57,6 +59,34 @@ result<void> check(const embedded_options& options) {
   return {};
 }
 
+result<void> check(const embedded_door& door, const caf::actor_system& system) {
+  const auto wrong = [](const std::string& what) {
+    return make_error(ec::invalid_argument, "embedded_options::listen." + what);
+  };
+  if (!system.has_middleman())
+    return wrong("address: the actor system has no network part: load<caf::io::middleman>() in its configuration");
+  if (!is_host(door.address) || door.address == "0.0.0.0" || door.address == "::")
+    return wrong("address is '" + door.address + "': name one address of this machine, which others can reach");
+  if (!is_loopback(door.address) && !door.insecure)
+    return wrong("address is " + door.address +
+                 ", and the traffic is not encrypted: set insecure if everybody on that network may be trusted");
+  if (door.last_port != 0 && (door.port == 0 || door.last_port < door.port))
+    return wrong("last_port is " + std::to_string(door.last_port) + ", before port, which is " +
+                 std::to_string(door.port));
+  if (!std::filesystem::path{door.secret_file}.is_absolute())
+    return wrong("secret_file is '" + door.secret_file +
+                 "': give an absolute path; the file is made where it is not there");
+  return {};
+}
+
+/// Publishes the driver at the first port that is free.
+result<std::uint16_t> open(const embedded_door& door, caf::actor_system& system, const driver_actor& driver) {
+  for (unsigned port = door.port;; ++port) {
+    auto bound = publish(system, driver, static_cast<std::uint16_t>(port), door.address);
+    if (bound || port >= door.last_port) return bound;
+  }
+}
+
 } // namespace
 
 void prepare(caf::actor_system_config& config) { register_types(config); }
@@ -69,13 +99,19 @@ resource_profile embedded_options::default_embedded_profile() {
 }
 
 result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_options options) {
+  const visiting_thread thread;
   if (auto good = check(options); !good) return good.error();
+  if (options.listen)
+    if (auto good = check(*options.listen, system); !good) return good.error();
   for (auto& [profile, count] : options.executors) profile = complete(profile, options.defaults);
   if (options.hosts.empty()) {
     options.hosts.push_back(host_for(options.executors));
     options.hosts.back().name = "localhost";
   }
-  const auto secret = std::make_shared<const session_secret>(session_secret::generate());
+  auto known = options.listen ? session_secret::load_or_make(options.listen->secret_file)
+                              : result<session_secret>{session_secret::generate()};
+  if (!known) return known.error();
+  const auto secret = std::make_shared<const session_secret>(*std::move(known));
   const auto local = std::make_shared<local_blocks>();
   driver_config d;
   d.cluster_id = make_random_name();
@@ -110,6 +146,7 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
   b.kill_grace = options.kill_grace;
   b.shutdown_grace = options.shutdown_grace;
   b.terms = options.commands;
+  if (options.listen) b.serve_at = options.listen->address;
   b.local = local;
   b.fetcher = out.blocks;
   b.loggers = options.loggers;
@@ -118,8 +155,16 @@ result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_opti
     mine.driver = std::move(to);
     return std::make_shared<in_process_backend>(system, std::move(mine));
   };
+  out.cluster_id = d.cluster_id;
   out.driver = spawn_driver(system, std::move(d));
-  return out;
+  if (!options.listen) return out;
+  const auto port = open(*options.listen, system, out.driver);
+  if (port) {
+    out.address = {options.listen->address, *port};
+    return out;
+  }
+  shut_down(out.driver);
+  return port.error();
 }
 
 result<std::string> fetch_result(const embedded_cluster& from, const result_location& where) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// Troupe inside an application that has an actor system of its own: a driver and executors that are actors of it. No
-/// process is started, no port opened, no signal handled, nothing printed.
+/// process is started, no port opened unless it is asked for (`listen`), no signal handled, nothing printed.
 ///
 ///     class my_config : public caf::actor_system_config { my_config() { troupe::prepare(*this); … } };
 ///     …
@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@
 #include <troupe/messages/interfaces.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/allocation/allocation_policy.hpp>
+#include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/execution/command_terms.hpp>
 #include <troupe/runtime/resources/carving.hpp>
 #include <troupe/runtime/resources/memory_split.hpp>
@@ -42,6 +44,18 @@ namespace troupe {
 /// Announces Troupe's message types in an application's own configuration, before its actor system is made. Sets
 /// nothing else: what suits task execution (`scheduler.policy = sharing`, `scheduler.max-throughput = 100`) is advice.
 void prepare(caf::actor_system_config& config);
+
+/// Where executors of other processes find a driver (see spawn_joining_executor). The actor system must have loaded
+/// CAF's middleman.
+struct embedded_door {
+  /// An address of this machine. Beyond loopback the traffic is not encrypted, so that has to be allowed by `insecure`.
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;      ///< 0: any free one
+  std::uint16_t last_port = 0; ///< of a range that begins with `port` and is tried in turn; 0: there is no range
+  /// Who can read it may join, and run what the user of this process may. Made where it is missing, with mode 0600.
+  std::string secret_file;
+  bool insecure = false;
+};
 
 struct embedded_options {
   /// An existing folder for spilled blocks and the attempts of commands, absolute and of no other driver. It is empty
@@ -64,7 +78,8 @@ struct embedded_options {
   /// That tasks have to end when their executor does. A native task that takes longer is logged; it cannot be killed,
   /// so its executor, and with it the destructor of the actor system, waits for it.
   duration shutdown_grace = std::chrono::seconds{1};
-  command_terms commands; ///< what commands are allowed and told
+  command_terms commands;              ///< what commands are allowed and told
+  std::optional<embedded_door> listen; ///< none: nothing listens, and all executors are of this process
   logger_source loggers = silent_loggers();
 
   /// One core and 1 GiB, a task taking one cpu.
@@ -76,10 +91,13 @@ struct embedded_cluster {
   driver_actor driver;
   /// Reads results that stayed on their executor; valid until the executors are gone.
   std::shared_ptr<block_client> blocks;
+  std::string cluster_id;
+  endpoint address; ///< at which it listens; without a host where it does not
 };
 
 /// Spawns a driver and what it needs; executors join it soon after, jobs that come earlier wait for them. `system` has
-/// been prepared and outlives all of it. Refused with ec::invalid_argument where an option is not as described.
+/// been prepared and outlives all of it. Refused with ec::invalid_argument where an option is not as described, and
+/// where it is to listen with ec::io for a port or a secret file that cannot be had.
 result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_options options);
 
 /// A result that stayed on its executor; the calling thread waits for it.

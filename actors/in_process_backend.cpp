@@ -73,7 +73,18 @@ void in_process_backend::start(const executor_order& order) {
 
   child c;
   c.shape = order.shape.shape;
+  c.blocks = blocks;
   executor_config config;
+  if (!options_.serve_at.empty()) {
+    block_server::options serving;
+    serving.address = options_.serve_at;
+    serving.cluster_id = options_.cluster_id;
+    auto server = block_server::start(std::move(serving), *options_.secret, *blocks);
+    if (!server) return refuse(server.error().message);
+    config.info.blocks.host = options_.serve_at;
+    config.info.blocks.port = (*server)->port();
+    c.server = *std::move(server);
+  }
   config.driver = options_.driver;
   config.cluster_id = options_.cluster_id;
   config.secret = options_.secret;
@@ -147,7 +158,11 @@ std::vector<launch_status> in_process_backend::snapshot() {
   return out;
 }
 
-feasibility in_process_backend::check(const executor_shape& shape) { return carving_.check(shape.profile); }
+feasibility in_process_backend::check(const executor_shape& shape) {
+  auto answer = carving_.check(shape.profile);
+  if (!options_.serve_at.empty()) answer.fixed = false; // another process may join with what is missing here
+  return answer;
+}
 
 std::uint32_t in_process_backend::room_for(const executor_shape& shape) {
   reap();

@@ -19,6 +19,7 @@
 #include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/storage/page.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
+#include <troupe/runtime/transfer/block_server.hpp>
 
 namespace troupe {
 
@@ -44,6 +45,7 @@ public:
     std::function<command_limits(const std::string& name, const executor_capacity& capacity)> limit_commands;
     duration kill_grace = std::chrono::seconds{10}; ///< of attempts that are cancelled
     command_terms terms;
+    std::string serve_at; ///< address at which executors of other processes read their blocks; "": there are none
     std::shared_ptr<local_blocks> local;          ///< where executors of this process find each other's blocks
     std::shared_ptr<block_client> fetcher;        ///< reads shuffles
     std::shared_ptr<broadcast_source> broadcasts; ///< of the program; null: it makes none
@@ -63,7 +65,9 @@ private:
   struct child {
     shape_id shape;
     executor_actor actor;
-    cgroup group; ///< of its commands; empty: none
+    std::shared_ptr<block_store> blocks;
+    std::unique_ptr<block_server> server; ///< of these; null: others cannot read them
+    cgroup group;                         ///< of its commands; empty: none
     bool parked = false;
     bool stopping = false;
   };

@@ -1,12 +1,13 @@
-#include <troupe/launcher/introduction.hpp>
+#include <troupe/actors/introduction.hpp>
 
 #include <optional>
 
 #include <caf/scoped_actor.hpp>
 
 #include <troupe/actors/client.hpp>
-#include <troupe/launcher/security.hpp>
 #include <troupe/messages/type_ids.hpp>
+
+#include <unistd.h>
 
 namespace troupe {
 
@@ -42,5 +43,13 @@ result<introduction> introduce(caf::actor_system& system, const driver_actor& dr
   if (failed) return failed;
   return out;
 }
+
+std::string this_host() {
+  char host[256] = "unknown";
+  static_cast<void>(gethostname(host, sizeof host - 1));
+  return host;
+}
+
+std::string this_process() { return this_host() + ":" + std::to_string(getpid()); }
 
 } // namespace troupe

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include <caf/logger.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include <troupe/actors/visiting_thread.hpp>
 #include <troupe/messages/caf_compat.hpp>
 #include <troupe/messages/gate.hpp>
 #include <troupe/messages/type_ids.hpp>
@@ -113,21 +113,6 @@ submission_actor::behavior_type submission_behavior(submission_pointer self, dri
       },
   };
 }
-
-/// CAF notes at a thread which actor system it last worked for, and lets no system go while a thread lives that it has
-/// noted it at. So a thread of the application forgets it again.
-class visiting_thread {
-public:
-  visiting_thread() = default;
-  ~visiting_thread() {
-    if (was_unknown_) caf::logger::set_current_actor_system(nullptr);
-  }
-  visiting_thread(const visiting_thread&) = delete;
-  visiting_thread& operator=(const visiting_thread&) = delete;
-
-private:
-  const bool was_unknown_ = caf::logger::current_logger() == nullptr;
-};
 
 } // namespace
 

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include <troupe/actors/executor.hpp>
+#include <troupe/actors/introduction.hpp>
 #include <troupe/launcher/command_terms.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/host_directory.hpp>
-#include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
 #include <troupe/launcher/node_system.hpp>

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include <troupe/actors/introduction.hpp>
 #include <troupe/launcher/driver_session.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
@@ -91,9 +91,7 @@ result<executor_start> describe_executor(const node_description& node, const set
   if (!capacity) return capacity.error();
   start.info.profile = std::move(*profile);
   start.info.capacity = std::move(*capacity);
-  char host[256] = "unknown";
-  static_cast<void>(gethostname(host, sizeof host - 1));
-  start.info.host = host;
+  start.info.host = this_host();
   return start;
 }
 

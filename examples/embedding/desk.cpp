@@ -89,13 +89,14 @@ desk_actor::behavior_type behavior(desk_pointer self, troupe::driver_actor drive
 
 } // namespace
 
-std::shared_ptr<const troupe::job_spec> make_job(const count_request& request) {
+std::shared_ptr<const troupe::job_spec> make_job(const count_request& request, troupe::resource_profile profile) {
   const auto parts = std::max<std::int64_t>(1, request.parts);
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   for (std::int64_t i = 0; i < parts; ++i)
     ranges.emplace_back(request.limit * i / parts, request.limit * (i + 1) / parts);
   troupe::job job{"primes below " + std::to_string(request.limit)};
-  job.stage("count").run(count_task).arguments(ranges);
+  auto& stage = job.stage("count").run(count_task).arguments(ranges);
+  if (profile != troupe::resource_profile{}) stage.profile(std::move(profile));
   return std::make_shared<const troupe::job_spec>(job.build({}, 0)); // the results of stage 0 come back
 }
 

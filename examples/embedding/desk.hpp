@@ -10,8 +10,9 @@
 
 namespace primes {
 
-/// The job that answers `request`: one task for each part, whose result is a count.
-std::shared_ptr<const troupe::job_spec> make_job(const count_request& request);
+/// The job that answers `request`: one task for each part, whose result is a count. Its executors are as `profile`
+/// says; what that does not name is as the driver has it.
+std::shared_ptr<const troupe::job_spec> make_job(const count_request& request, troupe::resource_profile profile = {});
 
 /// The answer that the results of such a job add up to.
 std::int64_t total(const troupe::job_end& end);

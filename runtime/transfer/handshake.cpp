@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +36,16 @@ void random_bytes(unsigned char* to, std::size_t count) {
 
 error file_error(const std::string& path, const std::string& what) {
   return make_error(ec::io, "secret file " + path + ": " + what);
+}
+
+result<void> make_private_directories(const std::filesystem::path& path) {
+  struct stat status {};
+  if (path.empty() || ::stat(path.c_str(), &status) == 0) return {};
+  if (auto above = make_private_directories(path.parent_path()); !above) return above;
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return make_error(ec::io, "cannot make directory " + path.string() + ": " + std::strerror(errno) +
+                                  " (troupe.security.secret-file)");
+  return {};
 }
 
 } // namespace
@@ -77,6 +88,15 @@ result<session_secret> session_secret::load(const std::string& path) {
     secret.bytes_[i] = static_cast<unsigned char>(high << 4 | low);
   }
   if (!good) return unusable("it does not hold 64 hexadecimal digits");
+  return secret;
+}
+
+result<session_secret> session_secret::load_or_make(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return load(path);
+  if (auto made = make_private_directories(std::filesystem::path{path}.parent_path()); !made) return made.error();
+  auto secret = generate();
+  if (auto saved = secret.save(path); !saved) return saved.error();
   return secret;
 }
 

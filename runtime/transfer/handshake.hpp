@@ -23,6 +23,9 @@ public:
   static session_secret generate();
   /// Reads a file that `save` wrote. Refused unless it is a regular file of this user with mode 0600 or stricter.
   static result<session_secret> load(const std::string& path);
+  /// The same; where there is no such file, a new secret is saved there, and folders that are missing are made with
+  /// mode 0700.
+  static result<session_secret> load_or_make(const std::string& path);
   /// Writes a new file of mode 0600; refused when it exists.
   result<void> save(const std::string& path) const;
   ~session_secret();
