@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 
 # Library targets and the names under which others link them. troupe_launcher has everything that troupe::run needs.
 set(_troupe_public
-  troupe_runtime=runtime troupe_messages=messages troupe_actors=actors troupe_launcher=troupe troupe_testing=testing)
+  troupe_runtime=runtime troupe_messages=messages troupe_actors=actors troupe_launcher=troupe troupe_testing=testing
+  troupe_testing_main=testing_main)
 foreach(_pair IN LISTS _troupe_public)
   string(REPLACE "=" ";" _pair "${_pair}")
   list(GET _pair 0 _target)
@@ -15,6 +16,9 @@ foreach(_pair IN LISTS _troupe_public)
     install(TARGETS ${_target} EXPORT TroupeTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
 endforeach()
+if(TARGET troupe_testing_main)
+  install(FILES "${PROJECT_SOURCE_DIR}/tests/support/testing_main.cpp" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe")
+endif()
 if(TARGET troupe)
   install(TARGETS troupe RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
+#include <iostream>
 #include <thread>
 
 #include <sys/sysinfo.h>
@@ -11,13 +12,13 @@
 
 #include <troupe/actors/driver.hpp>
 #include <troupe/actors/in_process_backend.hpp>
+#include <troupe/actors/introduction.hpp>
 #include <troupe/launcher/command_terms.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/event_log.hpp>
 #include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/launcher/host_directory.hpp>
-#include <troupe/launcher/introduction.hpp>
 #include <troupe/launcher/job_connection.hpp>
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/machine_resources.hpp>
@@ -274,7 +275,7 @@ result<void> application::impl::start_driver(const master_address& master) {
   if (auto warning = replaced_variables(); !opts.by_hand && !warning.empty()) warn("replaced", std::move(warning));
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = directory->path() + "/secret";
-  const auto found = load_or_make_secret(secret_file);
+  const auto found = session_secret::load_or_make(secret_file);
   if (!found) return found.error();
   const auto& secret = *found;
 
@@ -496,12 +497,13 @@ application::application(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 application::~application() { impl_->stop(); }
 
 result<std::unique_ptr<application>> application::start(options opts) {
-  // Executors that start executors would never end.
-  if (was_started_as_executor())
-    return make_error(
-        ec::invalid_configuration,
-        "this process was started as an executor, but its main has not become one: call troupe::run (in a "
-        "test troupe::testing::main_hook) before anything that starts a session");
+  // Executors that start executors would never end, and a test program would run all its tests in each.
+  if (was_started_as_executor()) {
+    std::cerr << "troupe: this executor's main has not become one: in a test link Troupe::testing_main in place of "
+                 "GTest::gtest_main, or begin main with `if (const auto code = troupe::testing::main_hook(argc, argv)) "
+                 "return *code;`; in a program call troupe::run before anything that starts a session\n";
+    end_process(exit_code_of(ec::invalid_configuration));
+  }
   auto p = std::make_unique<impl>();
   p->opts = std::move(opts);
   auto started = p->start();
