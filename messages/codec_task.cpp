@@ -322,6 +322,7 @@ static void write(const executor_orders& in, pb::ExecutorOrders& out, const plac
   write_list(in.surplus, *out.mutable_surplus(), at, "surplus");
   write_list(in.rights, *out.mutable_rights(), at, "rights");
   write_ids(in.forgotten_jobs, *out.mutable_forgotten_jobs());
+  write_ids(in.late_stages, *out.mutable_late_stages());
   out.set_stop(in.stop);
 }
 
@@ -344,6 +345,7 @@ static void read(const pb::ExecutorOrders& in, executor_orders& out, const place
   read_list(in.surplus(), out.surplus, at, "surplus");
   read_list(in.rights(), out.rights, at, "rights");
   read_ids(in.forgotten_jobs(), out.forgotten_jobs);
+  read_ids(in.late_stages(), out.late_stages);
   out.stop = in.stop();
 }
 

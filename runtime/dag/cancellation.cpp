@@ -14,6 +14,14 @@ error was_cancelled(const std::string& what, const std::string& reason) {
   return make_error(ec::cancelled, what + " was cancelled" + (reason.empty() ? "" : ": " + reason));
 }
 
+/// Where what the running commands of a stage have printed is kept (failure_logs.hpp); "" where it has none.
+std::string where_logs_are(const stage_run& stage) {
+  const auto* command = std::get_if<command_program>(&stage.spec->program);
+  if (command == nullptr || stage.tasks.running() == 0) return {};
+  const auto parent = command->output_directory.substr(0, command->output_directory.rfind('/'));
+  return "; what those that ran have printed is in " + parent + "/.troupe/logs";
+}
+
 } // namespace
 
 bool dag_scheduler::on_job_cancelled(job_id id, const std::string& reason, time_point now, effects::list& out) {
@@ -73,12 +81,15 @@ bool dag_scheduler::fail_overdue_stages(time_point now, effects::list& out) {
     if (!stage) continue; // of a job that another one of these has ended
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(stage->spec->timeout).count();
     const auto waits_for = stage->tasks.running() == 0 ? "; " + waiting_for(*stage) : std::string{};
+    late_stage_ = id;
     fail(*find_job(stage->job),
          make_error(ec::timed_out, "stage " + std::to_string(stage->index) + " (" + stage->spec->name +
                                        ") did not end within its time-out of " + std::to_string(waited) +
                                        "ms: " + std::to_string(stage->tasks.done()) + " of " +
-                                       std::to_string(stage->tasks.size()) + " tasks are done" + waits_for),
+                                       std::to_string(stage->tasks.size()) + " tasks are done" + waits_for +
+                                       where_logs_are(*stage)),
          now, out);
+    late_stage_ = {};
   }
   return !late.empty();
 }

@@ -372,7 +372,11 @@ void dag_scheduler::forget(const std::vector<stage_id>& stages, const std::vecto
     const auto e = pool_.find(executor);
     if (e == no_executor) continue;
     auto& record = pool_[e];
-    record.installed.erase(stages, [&](stage_id stage) { orders_for(e).removed_stages.push_back(stage); });
+    record.installed.erase(stages, [&](stage_id stage) {
+      auto& orders = orders_for(e);
+      orders.removed_stages.push_back(stage);
+      if (stage == late_stage_) orders.late_stages.push_back(stage);
+    });
     if (!record.kept.empty()) // also of stages that it knows nothing of, but whose output it keeps from former jobs
       for (const auto stage : stages) record.kept.erase(stage);
     if (record.status == executor_record::state::draining) hand_over(e); // which may have waited for that

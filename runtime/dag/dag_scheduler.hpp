@@ -132,7 +132,7 @@ public:
   /// The allocator's answer to ask_feasibility.
   void on_feasibility(shape_id shape, const feasibility& answer, time_point now, effects::list& out);
   /// What became of requested executors that will not register; kept for explanations. @param is_certain others would
-  /// end in the same way: nobody waits for them
+  /// end in the same way: after three in a row nobody waits for more
   void on_launch_failed(shape_id shape, const std::string& detail, bool is_certain = false);
   /// What has become of the load that was reported last; kept for explanations.
   void on_allocation(const std::vector<shape_status>& shapes);
@@ -152,6 +152,7 @@ public:
     std::uint32_t running;
     std::uint64_t tasks_done;
     std::uint32_t excluded; ///< number of profiles that it gets no tasks of for now
+    std::uint64_t kept;     ///< map outputs, results and kept partitions that are known to be there
   };
   std::vector<executor_view> executors() const;
   /// Messages that came late, twice, or from nobody.
@@ -467,6 +468,7 @@ private:
   std::map<cache_id, std::set<stage_id>> keepers_; ///< unfinished stages that make or read these
   std::set<stage_id> held_back_;                   ///< not to be run again before `resubmit_at_`
   std::map<stage_id, time_point> deadlines_;       ///< of stages that run and have a time-out
+  stage_id late_stage_;                            ///< that fails its job just now since it ran into that; else none
   std::optional<time_point> resubmit_at_;          ///< nothing where no stage is held back
   std::map<shape_id, feasibility> answers_;
   std::map<shape_id, time_point> asked_;           ///< questions without an answer, since when
@@ -479,8 +481,8 @@ private:
   std::map<shape_id, shape_origin> shapes_;
   std::set<shape_id> announced_shapes_;
   std::map<shape_id, std::string> launch_failures_;
-  std::set<shape_id> hopeless_launches_;        ///< those of `launch_failures_` that are certain
-  std::map<shape_id, shape_status> allocation_; ///< as the allocator said last
+  std::map<shape_id, std::uint32_t> certain_failures_; ///< those of `launch_failures_` that were certain, in a row
+  std::map<shape_id, shape_status> allocation_;        ///< as the allocator said last
   /// Executors whose slots are kept for a demand of better rank, and how many slots it will find there.
   struct claim {
     std::map<executor_index, std::uint64_t> slots;

@@ -117,7 +117,7 @@ void dag_scheduler::watch_unsatisfied(time_point now) {
     load_due_ = true;
     const auto shape = pool_.demand_of(d).shape;
     launch_failures_.erase(shape); // from here on they count
-    hopeless_launches_.erase(shape);
+    certain_failures_.erase(shape);
     if (const auto answer = answers_.find(shape); answer == answers_.end() || !answer->second.fixed) ask(shape, now);
   }
 }
@@ -141,12 +141,16 @@ void dag_scheduler::on_allocation(const std::vector<shape_status>& shapes) {
 
 void dag_scheduler::on_launch_failed(shape_id shape, const std::string& detail, bool is_certain) {
   launch_failures_[shape] = detail;
-  if (is_certain) hopeless_launches_.insert(shape);
+  auto& in_a_row = certain_failures_[shape];
+  in_a_row = is_certain ? in_a_row + 1 : 0;
 }
 
 /// Whether executors for a demand that has waited since then have had their time.
 bool dag_scheduler::have_had_their_time(demand_index d, time_point since, time_point now) const {
-  return now - since >= options_.infeasible_timeout || hopeless_launches_.contains(pool_.demand_of(d).shape);
+  constexpr std::uint32_t enough = 3; // one may have ended so by chance
+  if (now - since >= options_.infeasible_timeout) return true;
+  const auto certain = certain_failures_.find(pool_.demand_of(d).shape);
+  return certain != certain_failures_.end() && certain->second >= enough;
 }
 
 /// Nothing has satisfied it for too long. Where an executor can be had, one waits for room; unless those that were

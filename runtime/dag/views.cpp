@@ -24,8 +24,10 @@ std::vector<dag_scheduler::executor_view> dag_scheduler::executors() const {
   std::vector<executor_view> views;
   for (const auto& [id, e] : pool_.all()) {
     const auto& r = pool_[e];
+    auto kept = kept_.count(id);
+    for (const auto& [stage, partitions] : r.kept) kept += partitions.size();
     views.push_back({&r.info, r.status == executor_record::state::draining, static_cast<std::uint32_t>(r.leases.size()),
-                     r.in_flight, r.tasks_done, static_cast<std::uint32_t>(r.excluded.size())});
+                     r.in_flight, r.tasks_done, static_cast<std::uint32_t>(r.excluded.size()), kept});
   }
   return views;
 }

@@ -123,7 +123,7 @@ std::string hint_at_names(const command_program& program, const std::string& dir
            ", but a command starts in a directory of its own: name it as " + beside;
   }
   for (std::size_t i = 1; i < program.words.size(); ++i)
-    if (const auto& word = program.words[i]; word.starts_with("~/") && word.find(' ') == word.npos)
+    if (const auto& word = program.words[i]; word.starts_with("~/") && program.words[i - 1] != "-c")
       return "; no shell has expanded '" + word + "': write the path, or ask for a shell: [sh, -c, …]";
   return {};
 }
@@ -470,10 +470,14 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
       for (const auto& output : arguments.outputs)
         mark_made(place.file_of(output, arguments.outputs.size()), place, output);
   }
-  // What was asked to end says nothing of a fault, and where its job is over nothing is to be made any more.
+  // What was asked to end says nothing of a fault, and where its job is over nothing is to be made any more; but for
+  // the commands of a stage that took too long, which may say why.
+  const bool is_late = task.known != nullptr && task.known->is_late();
   const bool is_asked_for = waited.overdue || (!waited.stopped && !stop.requested());
   std::error_code unknown;
-  if (end.failure && is_asked_for && (arguments.outputs.empty() || fs::exists(place.root, unknown)))
+  if (is_late && !end.failure && !end.staged)
+    end = failed_attempt(task_status::killed, "its stage has run into its time-out");
+  if (end.failure && (is_late || (is_asked_for && (arguments.outputs.empty() || fs::exists(place.root, unknown)))))
     add_what_it_printed(*end.failure, task, settings, name, *directory);
   end.cpu_nanoseconds = ended->cpu_nanoseconds;
   end.peak_memory = used.peak_memory > 0 ? used.peak_memory : std::max(ended->peak_memory, waited.peak_memory);

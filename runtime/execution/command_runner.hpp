@@ -12,6 +12,7 @@
 #include <troupe/runtime/execution/command_terms.hpp>
 #include <troupe/runtime/execution/failure_logs.hpp>
 #include <troupe/runtime/execution/handed_files.hpp>
+#include <troupe/runtime/execution/installed_stage.hpp>
 #include <troupe/runtime/execution/native_task.hpp>
 #include <troupe/runtime/execution/staging_roots.hpp>
 #include <troupe/runtime/execution/stop_event.hpp>
@@ -45,11 +46,12 @@ struct command_task {
   const task_resources& resources;
   partition_index partition = 0;
   attempt_number attempt = 0;
-  std::string_view argument;           ///< encoded command_arguments; "" for none
-  std::vector<partition_place> inputs; ///< of its files, what executors keep of other stages
-  shuffle_source* source = nullptr;    ///< for those
-  result_policy results;               ///< where it leaves what commands of another stage read
-  std::uint64_t memory = 0;            ///< bytes that may take meanwhile
+  std::string_view argument;              ///< encoded command_arguments; "" for none
+  std::vector<partition_place> inputs;    ///< of its files, what executors keep of other stages
+  shuffle_source* source = nullptr;       ///< for those
+  result_policy results;                  ///< where it leaves what commands of another stage read
+  std::uint64_t memory = 0;               ///< bytes that may take meanwhile
+  const installed_stage* known = nullptr; ///< the stage as long as it runs; null: it is never removed
 };
 
 /// Runs the command and waits for it. When `stop` is requested its group gets SIGTERM, after the grace SIGKILL; when it

@@ -19,7 +19,10 @@ void executor_core::on_orders(const std::shared_ptr<const executor_orders>& orde
   seen_ = orders->sequence;
   for (const auto lease : orders->revoked) close(lease, out);
   for (const auto stage : orders->removed_stages)
-    if (stages_.erase(stage) > 0 || info_.shuffle_service) out.push_back(effects::remove_stage{stage});
+    if (stages_.erase(stage) > 0 || info_.shuffle_service) {
+      const auto& late = orders->late_stages;
+      out.push_back(effects::remove_stage{stage, std::find(late.begin(), late.end(), stage) != late.end()});
+    }
   for (const auto& k : orders->kills) out.push_back(effects::kill_attempt{k});
   for (const auto lease : orders->recalled)
     if (leases_.contains(lease)) out.push_back(effects::recall_lease{lease}); // else it was refused

@@ -35,6 +35,7 @@ struct install_stage {
 };
 struct remove_stage {
   stage_id stage;
+  bool is_late = false; ///< it has run into its time-out
   bool operator==(const remove_stage&) const = default;
 };
 /// Run `orders->batches[index]`.

@@ -35,12 +35,18 @@ public:
 
   /// Once removed, nothing of the stage starts any more, and what ends of it counts as killed.
   bool removed() const noexcept { return removed_.load(std::memory_order_acquire); }
-  void remove() noexcept { removed_.store(true, std::memory_order_release); }
+  /// @param is_late it has run into its time-out
+  void remove(bool is_late = false) noexcept {
+    if (is_late) late_.store(true, std::memory_order_release);
+    removed_.store(true, std::memory_order_release);
+  }
+  bool is_late() const noexcept { return late_.load(std::memory_order_acquire); }
 
 private:
   mutable std::mutex mutex_;
   std::shared_ptr<const stage_version> version_;
   std::atomic<bool> removed_ = false;
+  std::atomic<bool> late_ = false; ///< set before `removed_`
 };
 
 } // namespace troupe

@@ -294,8 +294,8 @@ attempt_end lease_thread::run_task(const stage_version& version, task_context& c
 attempt_end lease_thread::run_command(const stage_version& version, const task_batch& batch, std::uint32_t i,
                                       std::string_view argument) {
   command_task task{
-      version.install,  *version.command, terms_.resources, batch.partition(i), batch.attempt(i), argument, {},
-      common_.shuffles, common_.results,  terms_.memory};
+      version.install,  *version.command, terms_.resources, batch.partition(i),  batch.attempt(i), argument, {},
+      common_.shuffles, common_.results,  terms_.memory,    current_.stage.get()};
   // The batch came from outside; what it does not say well is as if it were not said.
   if (common_.shuffles)
     for (const auto& input : batch.inputs)

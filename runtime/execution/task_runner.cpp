@@ -190,12 +190,12 @@ void task_runner::install(const stage_install& stage) {
   if (stage.stage_attempt > current->install.stage_attempt) known->replace(make_version(stage, current.get()));
 }
 
-void task_runner::remove(stage_id stage) {
+void task_runner::remove(stage_id stage, bool is_late) {
   auto& d = *impl_;
   const std::lock_guard lock{d.mutex};
   const auto i = d.stages.find(stage);
   if (i == d.stages.end()) return;
-  i->second->remove();
+  i->second->remove(is_late);
   for (const auto& thread : d.threads) thread->forget(*i->second);
   d.stages.erase(i);
   d.forget_outputs(stage, true);

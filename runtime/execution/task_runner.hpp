@@ -66,8 +66,8 @@ public:
   /// Makes a stage known, or replaces its inputs.
   void install(const stage_install& stage);
   /// Forgets a stage; what is queued of it is dropped, what runs of it is killed (a command's whole tree) and not
-  /// reported.
-  void remove(stage_id stage);
+  /// reported. Where it `is_late`, what its commands have printed is kept as that of failed ones.
+  void remove(stage_id stage, bool is_late = false);
   /// Queues a batch on its lease's thread. Throws std::logic_error where the lease is not open, the stage is not
   /// installed or the batch's columns are not of one length. Columns of arguments are checked task by task.
   void run(std::shared_ptr<const task_batch> batch);

@@ -186,6 +186,8 @@ struct executor_orders {
   std::uint64_t sequence = 0;           ///< from 1, per incarnation; a gap or repeat is a fault of the channel
   std::vector<lease_id> revoked;        ///< leases to give back; they have no task left
   std::vector<stage_id> removed_stages; ///< forget the stage, end what runs of it, drop its outputs and results
+  std::vector<stage_id>
+      late_stages; ///< those of them that have run into their time-out: what their commands printed stays
   std::vector<kill_task> kills;
   std::vector<lease_id> recalled; ///< leases whose attempts that have not begun come back as `given_back`
   std::vector<executor_id> gone;  ///< executors that are lost: whoever reads from them waits no longer

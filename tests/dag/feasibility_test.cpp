@@ -142,8 +142,13 @@ TEST(feasibility, nobody_waits_for_executors_that_are_certain_not_to_come) {
   scheduler_harness h; // the answer is: feasible
   const auto job = h.submit(job_builder{}.profile(gpu).stage("s", 1).with(1));
   h.tick();
-  h.scheduler.on_launch_failed(h.shape_of(gpu), "exit code 2: a wrong setting", true);
-  h.tick();
+  const auto fail = [&](bool is_certain) {
+    h.scheduler.on_launch_failed(h.shape_of(gpu), "exit code 2: a wrong setting", is_certain);
+    h.tick();
+  };
+  for (const bool is_certain : {true, true, false, true, true}) fail(is_certain);
+  EXPECT_EQ(h.end_of(job), nullptr) << "they may have met by chance";
+  fail(true);
   ASSERT_NE(h.end_of(job), nullptr);
   EXPECT_THAT(h.end_of(job)->failure.message,
               AllOf(HasSubstr("exit code 2: a wrong setting"), Not(HasSubstr("infeasible-timeout"))));

@@ -19,14 +19,27 @@ TEST(stage_timeout, fails_the_job_of_a_stage_that_takes_longer) {
   h.tick(1h);
   EXPECT_EQ(h.end_of(job), nullptr) << "the first stage has none, and the second has not begun";
   h.succeed_all(e);
+  const auto slow = h.stage_of(job, 1);
   h.succeed(h.attempts(e)[0]);
   h.tick(7s);
   EXPECT_EQ(h.end_of(job), nullptr);
   h.tick(3s);
+  EXPECT_EQ(h.last_orders[e].late_stages, std::vector{slow}) << "not the quick one";
   ASSERT_NE(h.end_of(job), nullptr);
   EXPECT_EQ(h.end_of(job)->failure.code, ec::timed_out);
   EXPECT_THAT(h.end_of(job)->failure.message,
               HasSubstr("stage 1 (slow) did not end within its time-out of 10000ms: 1 of 3 tasks are done"));
+  h.drain();
+  h.check_idle();
+}
+
+TEST(stage_timeout, says_where_its_commands_have_left_what_they_printed) {
+  scheduler_harness h;
+  h.add(executor_builder{}.cores(2));
+  const auto job = h.submit(job_builder{}.stage("slow", 2).command().timeout(10s));
+  h.tick(10s);
+  ASSERT_NE(h.end_of(job), nullptr);
+  EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("; what those that ran have printed is in "));
   h.drain();
   h.check_idle();
 }

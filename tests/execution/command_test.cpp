@@ -427,6 +427,20 @@ TEST_F(command_test, that_fails_is_told_of_names_in_a_text_for_a_shell_and_of_th
               ::testing::HasSubstr("; no shell has expanded '~/no-such-file': write the path, or ask for a shell"));
 }
 
+TEST_F(command_test, of_a_stage_that_took_too_long_leave_what_they_have_printed) {
+  for (const bool is_late : {false, true}) {
+    fs::remove_all(attempts + "/5");
+    auto& r = begin({"sh", "-c", "echo the cause >&2; exec sleep 1000"});
+    r.run(one({}));
+    ASSERT_TRUE(eventually([&] { return content_of(attempts + "/5/1.0.0/stderr") == "the cause\n"; }));
+    r.remove({1}, is_late);
+    runner.reset(); // waits for its thread
+    const auto logs = fs::path{outputs}.parent_path() / ".troupe/logs";
+    EXPECT_EQ(fs::exists(logs), is_late);
+    if (is_late) EXPECT_EQ(content_of((logs / "s-5/1.0.0.err").string()), "the cause\n");
+  }
+}
+
 TEST_F(command_test, a_program_that_is_not_there_is_named) {
   auto& r = begin({"no-such-program-anywhere"});
   r.run(one({}));

@@ -108,6 +108,18 @@ TEST_F(executor_core_test, runs_what_flows_through_a_valid_lease) {
   EXPECT_EQ(core.orders_seen(), sequence);
 }
 
+TEST_F(executor_core_test, tells_a_stage_that_took_too_long_from_one_that_is_over) {
+  for (const bool is_late : {false, true}) {
+    install(5, native("abc"));
+    auto o = next();
+    o.removed_stages = {stage_id{5}};
+    o.late_stages = {stage_id{is_late ? 5u : 6u}};
+    const auto removed = apply(std::move(o));
+    ASSERT_TRUE(is<effects::remove_stage>(removed));
+    EXPECT_EQ(std::get<effects::remove_stage>(removed.front()).is_late, is_late);
+  }
+}
+
 TEST_F(executor_core_test, two_halves_share_an_address_and_no_third_one) {
   EXPECT_TRUE(is<effects::open_lease>(grant(half_a_gpu(1))));
   EXPECT_TRUE(is<effects::open_lease>(grant(half_a_gpu(2))));

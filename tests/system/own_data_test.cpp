@@ -253,6 +253,16 @@ TEST_P(failed_commands, have_said_why_when_all_is_over) {
   EXPECT_FALSE(fs::exists(at("out")));
 }
 
+TEST_P(failed_commands, have_said_why_where_their_stage_took_too_long) {
+  EXPECT_EQ(run_job("run: [sh, -c, 'echo still at the beginning >&2; exec sleep 1000'], timeout: 1s"), 1);
+  const auto logs = at("out/.troupe/logs");
+  EXPECT_THAT(last_output, HasSubstr("what those that ran have printed is in " + logs));
+  std::string printed;
+  for (const auto& entry : fs::recursive_directory_iterator{logs})
+    if (entry.path().extension() == ".err") printed += content(entry.path().string());
+  EXPECT_EQ(printed, "still at the beginning\n");
+}
+
 TEST_P(task_environment, is_the_users_but_for_what_troupe_says) {
   const std::string shows = "run: [sh, -c, 'echo ${OMP_NUM_THREADS-unset} ${TROUPE_OF_ACTORS-unset} "
                             "${TROUPE_INPUT-unset} >\"$0\"', '{output}'], outputs: [o]";
