@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -31,6 +32,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto place_apart = "_temporary";
+/// In it: who writes, and locked as long as he does.
+constexpr std::string_view writer_mark = ".troupe-writer";
+/// Begins the names of folders in which attempts write.
+constexpr std::string_view staging_name = "troupe-";
 
 std::string part_name(std::uint32_t partition) {
   std::array<char, 24> name{};
@@ -121,8 +126,13 @@ bool sees_all_locks(int fd) {
          std::find(local.begin(), local.end(), static_cast<std::uint32_t>(system.f_type)) != local.end();
 }
 
-descriptor open_folder(const std::string& path) {
-  return descriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+/// What a mark says: a lock of another machine is not seen.
+std::string writer_of_this_machine() {
+  char host[256] = "";
+  static_cast<void>(::gethostname(host, sizeof host - 1));
+  std::string id;
+  std::getline(std::ifstream{"/etc/machine-id"}, id);
+  return std::string{"troupe on "} + host + " " + id + "\n";
 }
 
 bool is_at(int fd, const std::string& path) {
@@ -132,12 +142,23 @@ bool is_at(int fd, const std::string& path) {
          open.st_ino == there.st_ino;
 }
 
-/// Removes all that is in a folder. What is renamed first takes no more files of tasks that have not noticed their end.
-void remove_all_in(const std::string& folder, std::error_code& code) {
+/// Whether nothing is in the place apart but what a program of this kind makes.
+bool has_only_staging(const std::string& apart) {
+  std::error_code failed;
+  for (fs::directory_iterator entry{apart, failed}, end; !failed && entry != end; entry.increment(failed)) {
+    const auto name = entry->path().filename().string();
+    if (name != writer_mark && !(entry->is_directory(failed) && (name == "over" || name.starts_with(staging_name))))
+      return false;
+  }
+  return !failed;
+}
+
+/// Removes all but the mark. What is renamed first takes no more files of tasks that have not noticed their end.
+void clear(const std::string& apart, std::error_code& code) {
   std::vector<fs::path> all;
-  for (fs::directory_iterator entry{folder, code}, end; !code && entry != end; entry.increment(code))
-    all.push_back(entry->path());
-  const auto over = folder + "/over";
+  for (fs::directory_iterator entry{apart, code}, end; !code && entry != end; entry.increment(code))
+    if (entry->path().filename() != writer_mark) all.push_back(entry->path());
+  const auto over = apart + "/over";
   for (const auto& path : all) {
     std::error_code ignored;
     if (path != over) fs::rename(path, over, ignored);
@@ -158,16 +179,16 @@ text_directory::text_directory(const std::string& path) {
   path_ = fs::absolute(path, code); // as it is: what '..' behind a link means is for the system to say
   if (code) cannot("find", path, code);
   apart_ = path_ + "/" + place_apart;
-  staging_ = apart_ + "/XXXXXX";
+  staging_ = apart_ + "/" + std::string{staging_name} + "XXXXXX";
   made_ = fs::create_directories(path_, code);
   if (code) cannot("make the directory", path_, code);
   const bool is_empty = made_ || fs::is_empty(path_, code);
   if (code) cannot("read the directory", path_, code);
-  // The directory belongs to who makes the place apart, and after his end to who locks it.
-  const bool is_own = is_empty ? fs::create_directory(apart_, code) && lock_apart() : take_over();
+  // The directory belongs to who makes the place apart, and after his end to who locks his mark.
+  const bool is_own = is_empty ? fs::create_directory(apart_, code) && mark_as_own(code) : take_over();
   if (!code && !is_own)
     throw job_error(make_error(ec::invalid_argument, "the output directory '" + path_ + "' is not empty: " + in_use()));
-  if (!code) remove_all_in(apart_, code);
+  if (!code) clear(apart_, code);
   if (!code && !::mkdtemp(staging_.data())) code = {errno, std::generic_category()};
   if (!code)
     fs::permissions(staging_, fs::status(apart_, code).permissions(), code); // executors may be somebody else's
@@ -176,24 +197,38 @@ text_directory::text_directory(const std::string& path) {
   cannot("make a directory in", path_, code);
 }
 
-/// @returns false where another program holds the lock
-bool text_directory::lock_apart() {
-  lock_ = open_folder(apart_);
-  return !lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+/// @returns false where another program has taken it over already, or `code` says why it cannot be done
+bool text_directory::mark_as_own(std::error_code& code) {
+  const auto mark = apart_ + "/" + std::string{writer_mark};
+  const auto text = writer_of_this_machine();
+  lock_ = descriptor{::open(mark.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)};
+  if (!lock_ || ::write(lock_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    code = {errno == 0 ? ENOSPC : errno, std::generic_category()};
+    return false;
+  }
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; // without locks nobody takes it over
+  return is_at(lock_.get(), mark);
 }
 
 /// @returns true where nothing is there but what a program has left that was killed, which is this one's now
 bool text_directory::take_over() {
+  const auto mark = apart_ + "/" + std::string{writer_mark};
   if (!has_only(path_, place_apart)) return false;
-  lock_ = open_folder(apart_);
-  return lock_ && sees_all_locks(lock_.get()) && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 &&
-         is_at(lock_.get(), apart_);
+  lock_ = descriptor{::open(mark.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  struct stat status {};
+  std::string text(512, '\0');
+  if (!lock_ || ::fstat(lock_.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid())
+    return false;
+  const auto n = ::read(lock_.get(), text.data(), text.size());
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text == writer_of_this_machine() && sees_all_locks(lock_.get()) &&
+         ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 && is_at(lock_.get(), mark) && has_only_staging(apart_);
 }
 
 std::string text_directory::in_use() const {
   if (!has_only(path_, place_apart)) return "remove it, or name another one";
-  if (lock_ && sees_all_locks(lock_.get())) return "another program is just writing there; name another one";
-  return "a program that was killed has left " + apart_ + ", or one is just writing: remove that where none is";
+  return "another program is just writing there, or one that was killed has left " + apart_ +
+         ": remove that where none is";
 }
 
 text_directory::~text_directory() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/storage/descriptor.hpp>
@@ -12,9 +13,9 @@
 namespace troupe::detail {
 
 /// The program's side: a directory with a place apart for what is being written. Nothing stays of it unless `commit` is
-/// called, or the program is killed: then the next one that writes there removes it, where the file system is one of
-/// this machine, so that a lock tells that nobody writes. Throws job_error (invalid_argument for one that is there and
-/// not empty, io).
+/// called, or the program is killed: then the next one of this user that writes there removes what was being written,
+/// where the file system is one of this machine, so that a lock tells that nobody writes. Throws job_error
+/// (invalid_argument for one that is there and not empty, io).
 class text_directory {
 public:
   explicit text_directory(const std::string& path);
@@ -31,7 +32,7 @@ public:
   void commit();
 
 private:
-  bool lock_apart();
+  bool mark_as_own(std::error_code& code);
   bool take_over();
   std::string in_use() const;
   void roll_back() noexcept;
@@ -40,7 +41,7 @@ private:
   std::string path_;
   std::string apart_;   ///< in it, and there as long as somebody writes
   std::string staging_; ///< in that, under a name that no other job has
-  descriptor lock_;     ///< of `apart_`, locked where it can be
+  descriptor lock_;     ///< the mark in `apart_`, locked where it can be
   bool made_ = false;   ///< the directory was not there before
   std::uint32_t published_ = 0;
   bool committed_ = false;

@@ -36,13 +36,17 @@ std::vector<std::string> name_patterns(const declared_stage& stage) {
 /// folder of its own.
 std::vector<std::string> paths_within(const std::string& text) {
   std::vector<std::string> out{text};
-  // The colon is between the folders of a list, and within a class such as [[:digit:]].
-  for (const std::string_view ends : {" \t\n;|&<>()'\"`=,", " \t\n;|&<>()'\"`=,:"})
-    for (std::size_t begin = 0; begin < text.size();) {
-      const auto end = std::min(text.find_first_of(ends, begin), text.size());
-      if (end - begin < text.size()) out.push_back(text.substr(begin, end - begin));
+  const auto add_parts = [&out](std::string_view whole, std::string_view ends) {
+    for (std::size_t begin = 0; begin < whole.size();) {
+      const auto end = std::min(whole.find_first_of(ends, begin), whole.size());
+      if (end - begin < whole.size()) out.emplace_back(whole.substr(begin, end - begin));
       begin = end + 1;
     }
+  };
+  add_parts(text, " \t\n;|&<>()'\"`=,");
+  // A colon is between the paths of a list; behind a name it is between a host and its path.
+  for (std::size_t i = 0, all = out.size(); i < all; ++i)
+    if (out[i].starts_with('/')) add_parts(std::string{out[i]}, ":");
   std::erase_if(out, [](const std::string& word) {
     return !word.starts_with('/') || word.find_first_of(std::string_view{"{}$\0", 4}) != std::string::npos;
   });

@@ -1,5 +1,6 @@
 #include <troupe/runtime/execution/staging_root.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -190,20 +191,26 @@ void remove_staging(const std::string& root) noexcept {
 
 void remove_stale_staging(const std::string& output_directory, std::string_view session, std::int64_t now) noexcept {
   try {
-    std::vector<std::string> stale;
     const auto own = output_directory + "/" + own_folder;
+    const auto is_stale = [&](const std::string& path) {
+      struct stat status {};
+      return ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
+             now - std::max(status.st_mtim.tv_sec, status.st_ctim.tv_sec) > stale_after;
+    };
+    std::vector<std::string> roots;
     std::error_code ignored;
     if (!fs::is_directory(fs::symlink_status(own, ignored))) return;
     for (fs::directory_iterator entry{own, ignored}, end; !ignored && entry != end; entry.increment(ignored)) {
       const auto name = entry->path().filename().string();
-      struct stat status {};
-      if (is_root_name(name) && !name.starts_with(session) && ::lstat(entry->path().c_str(), &status) == 0 &&
-          S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && now - status.st_mtim.tv_sec > stale_after)
-        stale.push_back(entry->path().string());
+      if (is_root_name(name) && !name.starts_with(session) &&
+          fs::is_directory(fs::symlink_status(entry->path(), ignored)))
+        roots.push_back(entry->path().string());
     }
-    for (auto& root : stale) {
-      if (root.ends_with(over_ending)) root.resize(root.size() - over_ending.size());
-      remove_staging(root);
+    for (const auto& root : roots) {
+      // Where nothing waits an attempt may have run for as long, and want to leave something.
+      if (fs::is_empty(root, ignored) || ignored) continue;
+      remove_in(root, [&](const std::string& name) { return is_stale(root + "/" + name); });
+      if (fs::is_empty(root, ignored)) ::rmdir(root.c_str());
     }
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }

@@ -46,8 +46,8 @@ void remove_empty_root(const std::string& root) noexcept;
 /// Removes a root and all that waits there. From its first moment nothing more can be staged. @pre the stage is over
 void remove_staging(const std::string& root) noexcept;
 
-/// Removes what other sessions have left in an output directory and nobody has touched for 14 days: a machine that went
-/// down takes with it what is noted of them elsewhere. @param now seconds since 1970
+/// Removes what other sessions have left waiting in an output directory for 14 days: a machine that went down takes
+/// with it what is noted of them elsewhere. @param now seconds since 1970
 void remove_stale_staging(const std::string& output_directory, std::string_view session, std::int64_t now) noexcept;
 
 /// Removes a folder if it is empty and still the one that was made. @returns true where it is there no more

@@ -229,14 +229,50 @@ TEST_F(text_files_test, are_not_looked_for_where_a_shell_would) {
   fs::current_path(before);
 }
 
+/// What a program leaves that is killed in the middle: all but its lock, which goes with its process.
 TEST_F(text_files_test, are_written_where_a_program_was_killed) {
   const auto out = (folder_ / "out").string();
-  fs::create_directories(out + "/_temporary/XXXXXX");
-  fs::create_directories(out + "/_temporary/over"); // it was just removing another
-  write("out/_temporary/XXXXXX/part-00000.attempt-0-of-executor-1", "half");
+  fs::create_directories(folder_ / "left");
+  {
+    troupe::detail::text_directory killed{out};
+    write(killed.staging().substr(folder_.string().size() + 1) + "/part-00000.attempt-0-of-executor-1", "half");
+    fs::create_directories(out + "/_temporary/over"); // it was just removing another
+    fs::copy(out + "/_temporary", folder_ / "left", fs::copy_options::recursive);
+  }
+  fs::create_directories(out);
+  fs::rename(folder_ / "left", out + "/_temporary");
+  {
+    const troupe::detail::text_directory next{out};
+    EXPECT_THAT(names(out + "/_temporary"),
+                ElementsAre(".troupe-writer", fs::path{next.staging()}.filename().string()));
+  }
   session_.parallelize(std::vector<std::string>{"b"}, 1).save_as_text(out);
   EXPECT_THAT(names(out), ElementsAre("_SUCCESS", "part-00000"));
   EXPECT_EQ(read(out + "/part-00000"), "b\n");
+}
+
+TEST_F(text_files_test, are_not_written_where_something_else_is_called_so) {
+  const auto out = (folder_ / "out").string();
+  const auto refusal = [&] { return message_of([&] { troupe::detail::text_directory{out}; }); };
+  fs::create_directories(out + "/_temporary/0"); // as of another system
+  write("out/_temporary/0/part-00000", "not ours");
+  EXPECT_THAT(refusal(), HasSubstr("is not empty: another program is just writing there, or one that was killed"));
+  EXPECT_EQ(read(out + "/_temporary/0/part-00000"), "not ours");
+  fs::remove_all(out);
+  std::string mark;
+  {
+    const troupe::detail::text_directory own{out};
+    mark = read(out + "/_temporary/.troupe-writer");
+  }
+  for (const auto& [text, beside] :
+       {std::pair{std::string{"troupe on another machine\n"}, ""}, std::pair{mark, "mine"}}) {
+    fs::create_directories(out + "/_temporary");
+    write("out/_temporary/.troupe-writer", text);
+    if (*beside != '\0') write("out/_temporary/" + std::string{beside}, "x");
+    EXPECT_THAT(refusal(), HasSubstr("is not empty"));
+    EXPECT_TRUE(fs::exists(out + "/_temporary/.troupe-writer"));
+    fs::remove_all(out);
+  }
 }
 
 TEST_F(text_files_test, may_have_lines_of_any_length) {

@@ -5,9 +5,6 @@
 #include <functional>
 #include <thread>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <troupe/runtime/execution/output_publication.hpp>
 #include <troupe/runtime/execution/publication_list.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
@@ -72,28 +69,30 @@ TEST_F(staging_root_test, goes_with_all_that_waits_there) {
   }
 }
 
-TEST_F(staging_root_test, goes_where_nobody_has_touched_it_for_long) {
+TEST_F(staging_root_test, goes_with_what_has_waited_there_for_long) {
   constexpr std::int64_t day = 24 * 3600;
   const auto now = std::time(nullptr);
   const auto out = scratch.file("out/stage");
-  const auto aged = [&](const std::string& name, std::int64_t days) {
-    const auto path = out + "/.troupe/" + name;
-    fs::create_directories(path);
-    wait_in(path, 0, {7});
-    const timespec time{now - days * day, 0};
-    const timespec times[2] = {time, time};
-    EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  const auto in = [&](const std::string& name) { return out + "/.troupe/" + name; };
+  for (const auto* name :
+       {"00112233445566aa-1", "00112233445566aa-2-over", "00112233445566bb-1", "logs-1000", "mine"}) {
+    fs::create_directories(in(name));
+    wait_in(in(name), 0, {7});
+  }
+  fs::create_directories(in("00112233445566aa-3")); // of an attempt that may still run
+  const auto old = wait_in(in("00112233445566aa-1"), 1, {7});
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours{1000}); // as its command has set it
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator{out + "/.troupe"}) all.push_back(entry.path().filename());
+    return all;
   };
-  aged("00112233445566aa-1", 15);
-  aged("00112233445566aa-2-over", 15);
-  aged("00112233445566aa-3", 13);
-  aged("00112233445566bb-1", 15); // of this session
-  aged("logs-1000", 15);
-  aged("mine", 15);
-  remove_stale_staging(out, "00112233445566bb", now);
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator{out + "/.troupe"}) names.push_back(entry.path().filename());
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("00112233445566aa-3", "00112233445566bb-1", "logs-1000", "mine"));
+  remove_stale_staging(out, "00112233445566bb", now + 13 * day);
+  EXPECT_THAT(names(), ::testing::SizeIs(6));
+  EXPECT_TRUE(fs::exists(old));
+  remove_stale_staging(out, "00112233445566bb", now + 15 * day);
+  EXPECT_THAT(names(),
+              ::testing::UnorderedElementsAre("00112233445566aa-3", "00112233445566bb-1", "logs-1000", "mine"));
 }
 
 TEST_F(staging_root_test, leaves_no_folder_that_was_made_for_it_and_is_empty) {

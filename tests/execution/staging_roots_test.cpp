@@ -27,7 +27,7 @@ protected:
 
 TEST_F(staging_roots_test, removes_what_an_earlier_session_has_left_long_ago) {
   staging_roots late{{"s", executor_id{7}, {}, [] { return failure_logs::system_seconds() + 15 * 24 * 3600; }}};
-  fs::create_directories(to + "/.troupe/00112233445566aa-1/0.0-1");
+  fs::create_directories(to + "/.troupe/00112233445566aa-1/0.0-1"); // waits
   for (auto* const both : {&roots, &late}) {
     both->install({3}, to);
     const auto root = both->root_of({3});
