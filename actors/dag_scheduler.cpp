@@ -258,6 +258,7 @@ cluster_status scheduler_state::status(const status_query& query, time_point now
       s.leases = e.leases;
       s.running = e.running;
       s.tasks_done = e.tasks_done;
+      s.kept = e.kept;
       answer.executors.push_back(std::move(s));
     }
   answer.dropped_messages = admitted->dropped() + core->stale_messages() + surprises;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include <arpa/inet.h>
+
 #include <troupe/actors/in_process_backend.hpp>
 #include <troupe/actors/visiting_thread.hpp>
 #include <troupe/messages/network.hpp>
@@ -59,14 +61,20 @@ result<void> check(const embedded_options& options) {
   return {};
 }
 
+bool is_ip_address(const std::string& text) {
+  unsigned char bytes[16];
+  return ::inet_pton(AF_INET, text.c_str(), bytes) == 1 || ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
 result<void> check(const embedded_door& door, const caf::actor_system& system) {
   const auto wrong = [](const std::string& what) {
     return make_error(ec::invalid_argument, "embedded_options::listen." + what);
   };
   if (!system.has_middleman())
     return wrong("address: the actor system has no network part: load<caf::io::middleman>() in its configuration");
-  if (!is_host(door.address) || door.address == "0.0.0.0" || door.address == "::")
-    return wrong("address is '" + door.address + "': name one address of this machine, which others can reach");
+  if (!is_ip_address(door.address) || door.address == "0.0.0.0" || door.address == "::")
+    return wrong("address is '" + door.address +
+                 "': name one address of this machine, such as 127.0.0.1, which others can reach");
   if (!is_loopback(door.address) && !door.insecure)
     return wrong("address is " + door.address +
                  ", and the traffic is not encrypted: set insecure if everybody on that network may be trusted");

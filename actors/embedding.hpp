@@ -46,7 +46,7 @@ namespace troupe {
 void prepare(caf::actor_system_config& config);
 
 /// Where executors of other processes find a driver (see spawn_joining_executor). The actor system must have loaded
-/// CAF's middleman.
+/// CAF's middleman, whose port it is: who reaches it can send messages to the application's own actors, too.
 struct embedded_door {
   /// An address of this machine. Beyond loopback the traffic is not encrypted, so that has to be allowed by `insecure`.
   std::string address = "127.0.0.1";
@@ -97,7 +97,7 @@ struct embedded_cluster {
 
 /// Spawns a driver and what it needs; executors join it soon after, jobs that come earlier wait for them. `system` has
 /// been prepared and outlives all of it. Refused with ec::invalid_argument where an option is not as described, and
-/// where it is to listen with ec::io for a port or a secret file that cannot be had.
+/// where it is to listen with ec::invalid_configuration for a port or a secret file that cannot be had.
 result<embedded_cluster> spawn_embedded(caf::actor_system& system, embedded_options options);
 
 /// A result that stayed on its executor; the calling thread waits for it.

@@ -61,9 +61,10 @@ struct executor_state {
     // A defect has ended the actor, or its system is going.
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
-    if (config.info.in_process) runner.reset(); // waits for the last task, whose addresses are lent until then
+    if (clean && config.clear_up) config.clear_up();
     if (config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), clean);
-    runner.reset();
+    runner.reset(); // waits for the last task, which uses what is destroyed after this
+    if (!clean && config.clear_up) config.clear_up();
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -170,7 +171,7 @@ void executor_state::dispatch(executor_pointer self) {
     } else if (auto* i = std::get_if<effects::install_stage>(&effect)) {
       runner->install(i->stage);
     } else if (auto* g = std::get_if<effects::remove_stage>(&effect)) {
-      runner->remove(g->stage);
+      runner->remove(g->stage, g->is_late);
       unbegun = true;
       config.blocks->remove(g->stage);
     } else if (auto* k = std::get_if<effects::kill_attempt>(&effect)) {
@@ -311,6 +312,7 @@ void executor_state::finish(executor_pointer self, error why) {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
     if (runner && alone) runner->discard_outputs();
+    if (config.clear_up && clean) config.clear_up();
     ended = true;
     tell_as(me, me, tick{});
   }};
@@ -318,15 +320,14 @@ void executor_state::finish(executor_pointer self, error why) {
 
 void executor_state::end(executor_pointer self) {
   ending.join();
-  // Any other process ends now, and its tasks with it.
-  if (!clean && config.info.in_process) return wait_for_tasks(self);
   if (!told && config.on_end) config.on_end(reason, clean);
   told = true;
-  if (clean) self->quit();
+  if (clean) return self->quit();
+  if (config.info.in_process) wait_for_tasks(self); // any other process ends now
 }
 
-/// A thread cannot be ended from outside, and what its task uses must be there as long: its addresses and folders, the
-/// runner, this actor, and the actor system with it.
+/// A thread cannot be ended from outside, and what its task uses must be there as long: the folders, the runner, this
+/// actor, and the actor system with it.
 void executor_state::wait_for_tasks(executor_pointer self) {
   std::string which;
   for (const auto& a : runner->running())
@@ -337,6 +338,7 @@ void executor_state::wait_for_tasks(executor_pointer self) {
   ended = false;
   ending = std::thread{[this, me = local_executor_actor{self}] {
     runner->await_end();
+    if (config.clear_up) config.clear_up();
     clean = true;
     ended = true;
     tell_as(me, me, tick{});

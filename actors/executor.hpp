@@ -33,6 +33,9 @@ struct executor_config {
   duration shutdown_grace = std::chrono::seconds{1}; ///< for what still runs when it ends
   /// Called once, in the actor, when it was admitted under this id.
   std::function<void(executor_id)> on_admitted;
+  /// Called once, on a thread that may wait, when no task of it runs any more: removes what would be left of it. Before
+  /// `on_end`, but for native tasks that do not end.
+  std::function<void()> clear_up;
   /// Called once, in the actor, when nothing of it runs any more: ec::none after an orderly stop. `clean` is false when
   /// a native task would not end within `shutdown_grace`. A process of the executor's own then ends; in an
   /// application's process (`executor_info::in_process`) the actor, and so its system, lives until the task has ended.

@@ -14,6 +14,7 @@
 #include <troupe/runtime/execution/build_id.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/remove_tree.hpp>
+#include <troupe/runtime/transfer/block_server.hpp>
 
 namespace troupe {
 namespace {
@@ -60,6 +61,11 @@ void in_process_backend::start(const executor_order& order) {
   if (!place) return refuse(place.error().message);
   const auto name = "executor-" + std::to_string(order.request.value);
   std::vector<std::string> blocks_directories;
+  const auto forget = [&](std::string why) {
+    for (const auto& directory : options_.local_directories) remove_tree(directory + "/blocks-" + name);
+    remove_attempts_directories(options_.directory, name);
+    refuse(std::move(why));
+  };
   for (const auto& directory : options_.local_directories) blocks_directories.push_back(directory + "/blocks-" + name);
   const auto make = [](const std::string& path) { return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST; };
   const auto first = blocks_directories.front();
@@ -67,23 +73,23 @@ void in_process_backend::start(const executor_order& order) {
   std::erase_if(blocks_directories, [&](const std::string& path) { return !make(path); });
   if (blocks_directories.empty()) return refuse("cannot make " + first + ": " + std::strerror(errno));
   auto attempts = make_attempts_directories(options_.directory, options_.local_directories, name);
-  if (!attempts) return refuse(attempts.error().message);
+  if (!attempts) return forget(attempts.error().message);
   const auto blocks = std::make_shared<block_store>(
       block_store::options{blocks_directories, options_.memory.for_blocks(order.shape.profile)});
 
   child c;
   c.shape = order.shape.shape;
-  c.blocks = blocks;
+  std::shared_ptr<block_server> served; // by others; none: by nobody
   executor_config config;
   if (!options_.serve_at.empty()) {
     block_server::options serving;
     serving.address = options_.serve_at;
     serving.cluster_id = options_.cluster_id;
     auto server = block_server::start(std::move(serving), *options_.secret, *blocks);
-    if (!server) return refuse(server.error().message);
+    if (!server) return forget(server.error().message);
     config.info.blocks.host = options_.serve_at;
     config.info.blocks.port = (*server)->port();
-    c.server = *std::move(server);
+    served = std::shared_ptr<block_server>{*std::move(server)};
   }
   config.driver = options_.driver;
   config.cluster_id = options_.cluster_id;
@@ -121,6 +127,13 @@ void in_process_backend::start(const executor_order& order) {
     *id = given;
     local->add(given, blocks);
   };
+  config.clear_up = [local = options_.local, id, blocks, served, all = options_.local_directories,
+                     attempts = options_.keep_attempts ? std::string{} : options_.directory, name]() mutable {
+    if (*id) local->remove(*id);
+    served.reset();
+    for (const auto& directory : all) remove_tree(directory + "/blocks-" + name);
+    if (!attempts.empty()) remove_attempts_directories(attempts, name);
+  };
   config.on_end = [box = mailbox_, local = options_.local, id, request = order.request, fetcher = options_.fetcher,
                    broadcasts = options_.broadcasts](const error& why, bool) {
     if (*id) local->remove(*id);
@@ -145,9 +158,6 @@ void in_process_backend::reap() {
     ended_.push_back({request, it->second.shape, launch_state::gone, std::move(why)});
     children_.erase(it);
     over_.insert(request);
-    const auto name = "executor-" + std::to_string(request.value);
-    for (const auto& directory : options_.local_directories) remove_tree(directory + "/blocks-" + name);
-    if (!options_.keep_attempts) remove_attempts_directories(options_.directory, name);
   }
 }
 

@@ -19,7 +19,6 @@
 #include <troupe/runtime/resources/memory_split.hpp>
 #include <troupe/runtime/storage/page.hpp>
 #include <troupe/runtime/transfer/block_client.hpp>
-#include <troupe/runtime/transfer/block_server.hpp>
 
 namespace troupe {
 
@@ -65,9 +64,7 @@ private:
   struct child {
     shape_id shape;
     executor_actor actor;
-    std::shared_ptr<block_store> blocks;
-    std::unique_ptr<block_server> server; ///< of these; null: others cannot read them
-    cgroup group;                         ///< of its commands; empty: none
+    cgroup group; ///< of its commands; empty: none
     bool parked = false;
     bool stopping = false;
   };

@@ -36,6 +36,9 @@ result<void> check(const caf::actor_system& system, const endpoint& driver, cons
   std::error_code ignored;
   if (!std::filesystem::path{directory}.is_absolute() || !std::filesystem::is_directory(directory, ignored))
     return wrong("directory is '" + directory + "': name an existing folder by its absolute path");
+  if (is_loopback(options.bind_address) && !is_loopback(driver.host))
+    return wrong("bind_address is " + options.bind_address + ", where nobody at " + driver.host +
+                 " reaches it: name an address of this machine, or 0.0.0.0 for the one that leads there");
   for (const auto& address : {driver.host, options.bind_address})
     if (!is_loopback(address) && !options.insecure)
       return wrong(address + " is not a loopback address, and the traffic is not encrypted: set insecure if everybody "
@@ -150,8 +153,8 @@ result<executor_actor> spawn_joining_executor(caf::actor_system& system, const e
   config.info.blocks.host = *reachable;
   config.info.blocks.port = own->server->port();
   config.on_admitted = std::move(options.on_admitted);
-  config.on_end = [own, tell = std::move(options.on_end)](const error& why, bool) {
-    own->clear();
+  config.clear_up = [own] { own->clear(); };
+  config.on_end = [tell = std::move(options.on_end)](const error& why, bool) {
     if (tell) tell(why);
   };
   return executor_actor{spawn_executor(system, std::move(config))};

@@ -46,8 +46,8 @@ struct joining_options {
   logger_source loggers = silent_loggers();
   /// Called once, in the executor, when the driver has taken it.
   std::function<void(executor_id)> on_admitted = {};
-  /// Called once, in the executor, when nothing of it runs any more or is left in its folder: ec::none after an orderly
-  /// end, else why it has ended: another secret, another build of the program, a driver that is out of reach.
+  /// Called once, in the executor, when nothing of it runs any more or is left in its folder, but for a native task
+  /// that does not end: ec::none after an orderly end, else why it has ended, such as a driver that is out of reach.
   std::function<void(const error& why)> on_end = {};
 };
 

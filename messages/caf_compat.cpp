@@ -14,6 +14,7 @@
 #include <caf/atom.hpp>
 #endif
 
+#include <troupe/messages/network.hpp>
 #include <troupe/runtime/spelling.hpp>
 
 namespace troupe {
@@ -197,5 +198,20 @@ result<void> set_caf_option(caf::actor_system_config& config, std::string_view k
   }
   return {};
 }
+
+namespace detail {
+
+void close_at_end(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::uint16_t port) {
+  const auto of = caf::actor_cast<caf::actor_addr>(whom);
+  whom->get()->attach_functor([middleman = system.middleman().actor_handle(), of, port](const caf::error&) {
+#if TROUPE_CAF1
+    caf::anon_mail(caf::unpublish_atom_v, of, port).send(middleman);
+#else
+    caf::anon_send(middleman, caf::unpublish_atom::value, of, port);
+#endif
+  });
+}
+
+} // namespace detail
 
 } // namespace troupe

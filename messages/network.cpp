@@ -1,5 +1,8 @@
 #include <troupe/messages/network.hpp>
 
+#include <cerrno>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -7,6 +10,8 @@
 #include <sys/socket.h>
 
 #include <troupe/runtime/config/amount_text.hpp>
+#include <troupe/runtime/config/master.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
 #include <troupe/runtime/transfer/stream_socket.hpp>
 
 namespace troupe::detail {
@@ -63,6 +68,35 @@ result<std::string> reach(caf::actor_system& system, const std::string& host, st
     const bool unanswered = *failed == caf::sec::request_timeout || *failed == caf::sec::connection_timeout;
     if (!unanswered || clock::now() >= deadline) return not_connected(system, host, port, *failed, patience);
     if (stop()) return make_error(ec::cancelled, "interrupted");
+  }
+}
+
+error not_bound(const std::string& address, std::uint16_t port, const std::string& what) {
+  const auto failed = [&](ec code, const std::string& why) {
+    return make_error(code, "cannot listen at " + to_string(endpoint{address, port}) + ": " + why);
+  };
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int unknown = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found); unknown != 0)
+    return failed(ec::invalid_configuration, gai_strerror(unknown));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{found, &freeaddrinfo};
+  const descriptor tried{socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const int yes = 1;
+  if (tried) static_cast<void>(setsockopt(tried.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes)); // as CAF does
+  if (!tried || (bind(tried.get(), found->ai_addr, found->ai_addrlen) == 0 && listen(tried.get(), 1) == 0))
+    return failed(ec::io, what); // it may have passed
+  const int why = errno;
+  switch (why) {
+  case EADDRINUSE:
+    return failed(ec::invalid_configuration,
+                  "another process listens there; choose another port, or 0 for any free one");
+  case EACCES:
+    return failed(ec::invalid_configuration,
+                  "ports below 1024 are for root; choose another one, or 0 for any free one");
+  case EADDRNOTAVAIL: return failed(ec::invalid_configuration, "this machine does not have that address");
+  default: return failed(ec::io, std::strerror(why));
   }
 }
 

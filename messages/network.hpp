@@ -16,15 +16,25 @@
 
 namespace troupe {
 
+namespace detail {
+
+/// Has CAF close the port when the actor has ended: it would stay open as long as the actor system.
+void close_at_end(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::uint16_t port);
+
+/// Why CAF cannot listen there, which it does not tell: what the system says to who tries.
+error not_bound(const std::string& address, std::uint16_t port, const std::string& what);
+
+} // namespace detail
+
 /// Makes `whom` reachable at `port` (0: any free one) of the local `address`, which is never left out: CAF would bind
-/// all interfaces. Gives the port. The system must have loaded the middleman.
+/// all interfaces. Gives the port, which is closed when the actor has ended. The system must have loaded the middleman.
+/// Error invalid_configuration: another port or address has to be chosen.
 template <class Handle>
 result<std::uint16_t> publish(caf::actor_system& system, const Handle& whom, std::uint16_t port,
                               const std::string& address) {
   auto bound = system.middleman().publish(whom, port, address.c_str(), true);
-  if (!bound)
-    return make_error(ec::io, "cannot listen at " + address + ":" + std::to_string(port) + ": " +
-                                  describe(system, bound.error()));
+  if (!bound) return detail::not_bound(address, port, describe(system, bound.error()));
+  detail::close_at_end(system, caf::actor_cast<caf::strong_actor_ptr>(whom), *bound);
   return *bound;
 }
 

@@ -64,6 +64,8 @@ result<session_secret> session_secret::load(const std::string& path) {
   };
   // O_NONBLOCK: what lies there may be a pipe.
   const descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
+  if (!file && errno == ENOENT)
+    return unusable("there is no such file; the driver writes it when it starts, and prints its path");
   if (!file) return unusable(std::strerror(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return unusable(std::strerror(errno));
@@ -96,8 +98,10 @@ result<session_secret> session_secret::load_or_make(const std::string& path) {
   if (::lstat(path.c_str(), &status) == 0) return load(path);
   if (auto made = make_private_directories(std::filesystem::path{path}.parent_path()); !made) return made.error();
   auto secret = generate();
-  if (auto saved = secret.save(path); !saved) return saved.error();
-  return secret;
+  auto saved = secret.save(path);
+  if (saved) return secret;
+  if (::lstat(path.c_str(), &status) == 0) return load(path); // somebody else has just made it
+  return saved.error();
 }
 
 result<void> session_secret::save(const std::string& path) const {

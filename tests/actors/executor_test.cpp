@@ -138,6 +138,7 @@ protected:
 
   void SetUp() override { join(secret); }
   void TearDown() override {
+    door_of_tasks.open();
     leave();
     shut_down(door);
     shut_down(scheduler);
@@ -173,6 +174,7 @@ protected:
     config.shutdown_grace = 500ms;
     config.tick_interval = 10ms;
     config.on_admitted = [this](executor_id id) { admitted_as = id.value; };
+    config.clear_up = [this] { cleared = true; };
     config.on_end = [this](const error& why, bool clean) {
       std::lock_guard lock{mutex};
       end = {why, clean};
@@ -279,6 +281,7 @@ protected:
   std::shared_ptr<kept_lines> lines = std::make_shared<kept_lines>();
   duration driver_timeout = std::chrono::hours{1};
   bool in_process = false;
+  std::atomic<bool> cleared = false;
   std::atomic<bool> beating = true;
   std::thread pulse;
   std::mutex mutex;
@@ -482,8 +485,7 @@ protected:
   }
 };
 
-/// Who hears of its end lends its addresses to another one.
-TEST_F(executor_of_an_application, has_not_ended_while_a_task_runs) {
+TEST_F(executor_of_an_application, is_cleared_up_after_when_its_last_task_has_ended) {
   ASSERT_TRUE(await_admission());
   door_of_tasks.close();
   auto orders = work(1, 1);
@@ -496,9 +498,17 @@ TEST_F(executor_of_an_application, has_not_ended_while_a_task_runs) {
   ASSERT_TRUE(door_of_tasks.await(1));
   shut_down(tested);
   EXPECT_TRUE(testing::wait_until([&] { return lines->have("waits tasks=\"1/0\""); }));
-  EXPECT_FALSE(ended());
+  EXPECT_FALSE(how_it_ended().second) << "its driver hears of it";
+  EXPECT_FALSE(cleared) << "the task uses its folders";
   door_of_tasks.open();
+  EXPECT_TRUE(testing::wait_until([&] { return cleared.load(); }));
+}
+
+TEST_F(executor, is_cleared_up_after_before_it_tells_of_its_end) {
+  ASSERT_TRUE(await_admission());
+  shut_down(tested);
   EXPECT_TRUE(how_it_ended().second);
+  EXPECT_TRUE(cleared);
 }
 
 TEST_F(executor, says_that_it_ended_when_a_defect_ends_it) {

@@ -1,6 +1,8 @@
 // Executors that join the embedded driver of another actor system, over the network.
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -67,10 +69,12 @@ protected:
     return future.get();
   }
   void TearDown() override {
+    common_door.open();
     if (cluster.driver) shut_down(cluster.driver);
     cluster = {};
     theirs.system.reset();
     ours.system.reset();
+    EXPECT_TRUE(fs::is_empty(ours.folder.path())) << "also where nobody has stopped the session";
   }
 
   application ours;
@@ -169,18 +173,27 @@ TEST_F(joining_executor, finds_no_driver_where_the_door_cannot_be_opened) {
     return std::string{};
   };
   EXPECT_THAT(refused([](auto& o) { o.listen->address = "0.0.0.0"; }), HasSubstr("listen.address is '0.0.0.0'"));
+  EXPECT_THAT(refused([](auto& o) { o.listen->address = "localhost"; }), HasSubstr("listen.address is 'localhost'"));
   EXPECT_THAT(refused([](auto& o) { o.listen->address = "192.0.2.1"; }), HasSubstr("set insecure"));
   EXPECT_THAT(refused([](auto& o) { o.listen->secret_file = ""; }), HasSubstr("give an absolute path"));
   EXPECT_THAT(refused([](auto& o) { o.listen->last_port = 5; }), HasSubstr("listen.last_port is 5"));
   start();
   const auto taken = cluster.address.port;
-  EXPECT_THAT(refused([&](auto& o) { o.listen->port = taken; }), HasSubstr(std::to_string(taken)));
+  EXPECT_THAT(refused([&](auto& o) { o.listen->port = taken; }), HasSubstr("another process listens there"));
   if (taken < 65'535) // of a range the next one is tried
     EXPECT_EQ(refused([&](auto& o) {
                 o.listen->port = taken;
                 o.listen->last_port = 65'535;
               }),
               "");
+  // The port goes with its driver, not with the actor system.
+  const auto listens = [&] {
+    const auto ports = testing::listening_ports();
+    return std::any_of(ports.begin(), ports.end(), [&](const auto& each) { return each.second == taken; });
+  };
+  EXPECT_TRUE(listens());
+  shut_down(cluster.driver);
+  EXPECT_TRUE(testing::wait_until([&] { return !listens(); }));
   node_config config{false};
   caf::actor_system unprepared{config};
   const auto made = spawn_embedded(unprepared, listening());
