@@ -171,6 +171,7 @@ static void write(const executor_status& in, pb::ExecutorStatus& out, const plac
   out.set_running(in.running);
   out.set_tasks_done(in.tasks_done);
   out.set_block_bytes(in.block_bytes);
+  out.set_kept(in.kept);
 }
 
 static void read(const pb::ExecutorStatus& in, executor_status& out, const place& at) {
@@ -180,6 +181,7 @@ static void read(const pb::ExecutorStatus& in, executor_status& out, const place
   out.running = in.running();
   out.tasks_done = in.tasks_done();
   out.block_bytes = in.block_bytes();
+  out.kept = in.kept();
 }
 
 static void write(const status_query& in, pb::StatusQuery& out, const place&) {

@@ -236,7 +236,8 @@ struct executor_status {
   std::uint32_t leases = 0;
   std::uint32_t running = 0; ///< attempts handed out and not ended
   std::uint64_t tasks_done = 0;
-  std::uint64_t block_bytes = 0;
+  std::uint64_t block_bytes = 0; ///< in its block store, as its last heartbeat said
+  std::uint64_t kept = 0;        ///< map outputs, results and kept partitions that the scheduler knows to be there
   bool operator==(const executor_status&) const = default;
 };
 struct status_query {

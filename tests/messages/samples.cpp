@@ -30,7 +30,7 @@ static_assert(field_count<barrier_arrival>() == 7);
 static_assert(field_count<barrier_release>() == 6);
 static_assert(field_count<executor_capacity>() == 6);
 static_assert(field_count<executor_info>() == 15);
-static_assert(field_count<executor_orders>() == 19);
+static_assert(field_count<executor_orders>() == 20);
 static_assert(field_count<executor_report>() == 10);
 static_assert(field_count<publication>() == 5);
 static_assert(field_count<publication_right>() == 4);
@@ -397,6 +397,7 @@ std::vector<executor_orders> of() {
   full.sequence = 17;
   full.revoked = {lease_id{29}, lease_id{30}};
   full.removed_stages = {stage_id{1}, stage_id{0xffffffffffffffffu}};
+  full.late_stages = {stage_id{0xffffffffffffffffu}};
   full.kills = {{stage_id{21}, 5, 1}, {}};
   full.recalled = {lease_id{32}, lease_id{33}};
   full.gone = {executor_id{8}, executor_id{0xffffffffffffffffu}};
@@ -573,7 +574,7 @@ std::vector<status_query> of() {
 template <>
 std::vector<cluster_status> of() {
   cluster_status full{"cluster", "session", "local-cluster[2,4,8g]", {}, {full_progress()}, 3};
-  full.executors = {{full_info(), "draining", 1, 2, 3, 4}};
+  full.executors = {{full_info(), "draining", 1, 2, 3, 4, 5}};
   return {full, {}};
 }
 template <>

@@ -1,6 +1,7 @@
 #include <troupe/tests/support/test_cluster.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 
 #include <unistd.h>
 
+#include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/executor_process.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
 #include <troupe/runtime/config/job_file.hpp>
@@ -71,6 +73,9 @@ settings effective_settings(const test_cluster::options& opts, const std::string
 }
 
 void signal_executor(const test_cluster::executor& which, int signal, const char* verb) {
+  if (which.pid > 0 && which.pid != getpid() && !testing::is_alive(which.pid))
+    throw test_cluster_error(which.name + " (pid " + std::to_string(which.pid) + ") cannot be " + verb +
+                             ": it has ended; was it killed before?");
   if (which.pid <= 0 || which.pid == getpid())
     throw test_cluster_error(which.name + " runs in this process, so it cannot be " + verb +
                              ": use a local-cluster master");
@@ -91,11 +96,21 @@ std::vector<std::string> names_of(const std::vector<test_cluster::executor>& exe
   return names;
 }
 
+/// Test clusters of this process: what one has opened cannot be told from what another has opened meanwhile.
+std::atomic<std::uint64_t> made = 0;
+std::atomic<std::uint64_t> living = 0;
+
 } // namespace
 
+test_cluster::presence::presence() {
+  end_if_no_executor(); // before anything is made
+  ++living;
+}
+test_cluster::presence::~presence() { --living; }
+
 test_cluster::test_cluster(options opts)
-  : options_(std::move(opts)), descriptors_before_(testing::open_descriptors()),
-    ports_before_(testing::listening_ports()) {
+  : options_(std::move(opts)), has_company_(living > 1), number_(++made),
+    descriptors_before_(testing::open_descriptors()), ports_before_(testing::listening_ports()) {
   if (auto table = function_table::instance().check(); !table) throw test_cluster_error(table.error().message);
   application::options start;
   std::optional<yaml_document> file;
@@ -114,6 +129,7 @@ test_cluster::test_cluster(options opts)
   if (!app) throw test_cluster_error(app.error().message);
   app_ = std::move(*app);
   session_id_ = app_->session_id();
+  if (app_->address()) own_port_ = app_->address()->port;
 }
 
 test_cluster::~test_cluster() noexcept(false) {
@@ -187,29 +203,42 @@ void test_cluster::await_idle(duration deadline) const {
       if (job.state == job_state::accepted || job.state == job_state::running)
         busy.push_back("job " + std::to_string(job.job.value) + " is " + std::string{to_string(job.state)});
     for (const auto& e : status->executors)
-      if (e.leases != 0 || e.running != 0 || e.block_bytes != 0)
+      if (e.leases != 0 || e.running != 0 || e.kept != 0 || e.block_bytes != 0)
         busy.push_back("executor " + std::to_string(e.info.executor.value) + " has " + std::to_string(e.leases) +
-                       " leases, " + std::to_string(e.running) + " tasks and " + std::to_string(e.block_bytes) +
-                       " bytes of blocks");
+                       " leases, " + std::to_string(e.running) + " tasks, " + std::to_string(e.kept) +
+                       " outputs or kept partitions and " + std::to_string(e.block_bytes) + " bytes of blocks");
     return busy.empty();
   };
   if (!testing::wait_until(idle, deadline)) throw test_cluster_error("the cluster is not idle: " + joined(busy));
 }
 
-void test_cluster::kill(const executor& which) { signal_executor(which, SIGKILL, "killed"); }
+void test_cluster::kill(const executor& which) {
+  signal_executor(which, SIGKILL, "killed");
+  if (!testing::wait_until([&] { return !testing::is_alive(which.pid); }))
+    throw test_cluster_error(which.name + " (pid " + std::to_string(which.pid) + ") was killed and does not end");
+}
 void test_cluster::stop(const executor& which) { signal_executor(which, SIGSTOP, "stopped"); }
 void test_cluster::resume(const executor& which) { signal_executor(which, SIGCONT, "resumed"); }
 
-void test_cluster::close() { app_.reset(); }
+void test_cluster::close() {
+  if (!app_) return;
+  // One that the test has left stopped would be killed after its time to end, and be waited for so long.
+  for (const auto& process : testing::processes_of(base_.path()))
+    if (process.state == 'T') ::kill(process.pid, SIGCONT);
+  app_.reset();
+}
 
 std::vector<std::string> test_cluster::look_around() const {
   std::vector<std::string> left;
   for (const auto& process : testing::processes_of(base_.path())) left.push_back("process " + process.text());
+  const bool is_alone = !has_company_ && made == number_;
   for (const auto& [socket, port] : testing::listening_ports())
-    if (!ports_before_.contains(socket)) left.push_back("listening port " + std::to_string(port));
+    if (is_alone ? !ports_before_.contains(socket) : port == own_port_)
+      left.push_back("listening port " + std::to_string(port));
   for (const auto& [fd, target] : testing::open_descriptors()) {
     const auto before = descriptors_before_.find(fd);
-    if (before == descriptors_before_.end() || before->second != target)
+    if (before != descriptors_before_.end() && before->second == target) continue;
+    if (is_alone || target.starts_with(base_.path() + "/"))
       left.push_back("descriptor " + std::to_string(fd) + " -> " + target);
   }
   std::error_code ec; // of what is being removed at this moment

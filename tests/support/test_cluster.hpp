@@ -118,12 +118,13 @@ public:
   executor find(std::string_view name) const;
   /// Waits until exactly `count` executors are admitted. Throws test_cluster_error with those that there are.
   std::vector<executor> await_executors(std::size_t count, duration deadline = testing::patience()) const;
-  /// Waits until nothing of any job is left in the cluster: no unfinished job, no lease, no task, no block. Throws
+  /// Waits until nothing of any job is left in the cluster: no unfinished job, no lease, no task, no block, such as a
+  /// kept partition. Throws
   /// test_cluster_error with what there is.
   void await_idle(duration deadline = testing::patience()) const;
 
-  /// SIGKILL, SIGSTOP, SIGCONT to an executor's process. Throw test_cluster_error for one in this process and for one
-  /// that is gone.
+  /// SIGKILL, SIGSTOP, SIGCONT to an executor's process; `kill` waits until it has ended. Throw test_cluster_error for
+  /// one in this process and for one that has ended, such as by an earlier `kill`.
   static void kill(const executor& which);
   static void stop(const executor& which);
   static void resume(const executor& which);
@@ -133,8 +134,10 @@ public:
 
   /// Ends the session, as the destructor would. Sessions and jobs of it fail from then on. May be called twice.
   void close();
-  /// Ends the session and says what is left of it within `options::patience`: processes, listening ports, descriptors
-  /// of this process, files, control groups.
+  /// Ends the session and says what is left of it within `options::patience`: processes, files, control groups, and
+  /// listening ports and descriptors of this process, of which those count that came since the cluster was made; where
+  /// another test cluster lived meanwhile, those alone that are certain to be this one's. Executors that are stopped
+  /// are resumed, so that they can end.
   std::vector<std::string> left_behind();
   /// The same; throws test_cluster_error when something is left.
   void check_clean();
@@ -142,7 +145,19 @@ public:
 private:
   std::vector<std::string> look_around() const;
 
+  /// Counts the clusters that live in this process.
+  struct presence {
+    presence();
+    ~presence();
+    presence(const presence&) = delete;
+    presence& operator=(const presence&) = delete;
+  };
+
   options options_;
+  presence presence_;
+  bool has_company_ = false; ///< another one lived when this one was made
+  std::uint64_t number_ = 0; ///< of this one among all that were made
+  std::uint16_t own_port_ = 0;
   testing::temporary_directory base_;
   std::map<int, std::string> descriptors_before_;
   std::map<std::uint64_t, std::uint16_t> ports_before_;

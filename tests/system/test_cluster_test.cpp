@@ -61,9 +61,48 @@ TEST(test_clusters, kill_stop_and_resume_by_name) {
   cluster.resume(executors[0].name);
   EXPECT_TRUE(testing::wait_until([&] { return state(0) != 'T'; }));
   cluster.kill(executors[1].name);
-  EXPECT_TRUE(testing::wait_until([&] { return !testing::is_alive(executors[1].pid); }));
+  EXPECT_FALSE(testing::is_alive(executors[1].pid));
+  EXPECT_THAT(error_of([&] { cluster.kill(executors[1]); }), HasSubstr("was it killed before?"));
   EXPECT_THAT(error_of([&] { cluster.kill("executor-99"); }),
               AllOf(HasSubstr("executor-99"), HasSubstr(executors[0].name)));
+  cluster.check_clean();
+}
+
+TEST(test_clusters, end_though_an_executor_of_theirs_is_stopped) {
+  // More than the test may take: nobody waits until it is killed.
+  test_cluster cluster{{.conf = {"troupe.shutdown.grace=1h"}, .cluster_file = one_host}};
+  const auto executor = cluster.await_executors(2).front();
+  cluster.stop(executor);
+  EXPECT_TRUE(testing::wait_until([&] { return testing::look_at(executor.pid).state == 'T'; }));
+  cluster.check_clean();
+}
+
+TEST(test_clusters, answer_for_what_is_their_own) {
+  test_cluster::options options{.master = "local-cluster[1,1,1g]"};
+  auto first = std::make_unique<test_cluster>(options);
+  test_cluster second{options};
+  EXPECT_EQ(first->make_session().range(0, 5, 1).count(), 5u);
+  EXPECT_EQ(second.make_session().range(0, 5, 1).count(), 5u); // its connections came after the first one was made
+  options.patience = std::chrono::milliseconds{50};
+  test_cluster third{options};
+  first->check_clean();
+  second.check_clean();
+  third.make_session().range(0, 5, 1).count();
+  const int own = open((third.app().directory() + "/forgotten").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  EXPECT_THAT(error_of([&] { third.check_clean(); }), HasSubstr("/forgotten"));
+  close(own);
+}
+
+TEST(test_clusters, are_not_idle_as_long_as_a_partition_is_kept) {
+  test_cluster cluster{{.master = "local[1]"}};
+  {
+    auto session = cluster.make_session();
+    const auto kept = session.range(0, 5, 1).cache();
+    EXPECT_EQ(kept.count(), 5u);
+    EXPECT_THAT(error_of([&] { cluster.await_idle(std::chrono::milliseconds{1}); }),
+                HasSubstr("1 outputs or kept partitions"));
+  }
+  cluster.await_idle();
   cluster.check_clean();
 }
 
