@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
-#include <iostream>
 #include <thread>
 
 #include <sys/sysinfo.h>
@@ -405,11 +404,7 @@ result<void> application::impl::connect_to(const endpoint& given) {
   if (auto allowed = check_reachable_openly(where.host, s); !allowed) return allowed;
   secret_file = s.get(keys::security_secret_file);
   if (secret_file.empty()) secret_file = secret_of_local_driver(base, where);
-  if (secret_file.empty())
-    return make_error(ec::invalid_configuration,
-                      "the driver at " + to_string(where) +
-                          " asks for its secret: set troupe.security.secret-file to the file that `troupe cluster up` "
-                          "or `troupe node` printed");
+  if (secret_file.empty()) return unknown_secret(where, s.get(keys::driver_request_timeout));
   auto secret = session_secret::load(secret_file);
   if (!secret) return secret.error();
   const auto own = "client-" + make_random_name();
@@ -497,13 +492,10 @@ application::application(std::unique_ptr<impl> p) : impl_(std::move(p)) {}
 application::~application() { impl_->stop(); }
 
 result<std::unique_ptr<application>> application::start(options opts) {
-  // Executors that start executors would never end, and a test program would run all its tests in each.
-  if (was_started_as_executor()) {
-    std::cerr << "troupe: this executor's main has not become one: in a test link Troupe::testing_main in place of "
-                 "GTest::gtest_main, or begin main with `if (const auto code = troupe::testing::main_hook(argc, argv)) "
-                 "return *code;`; in a program call troupe::run before anything that starts a session\n";
-    end_process(exit_code_of(ec::invalid_configuration));
-  }
+  end_if_no_executor();
+  if (was_started_as_executor())
+    return make_error(ec::invalid_configuration, "a task in an executor cannot start a cluster of its own: start a "
+                                                 "program that does");
   auto p = std::make_unique<impl>();
   p->opts = std::move(opts);
   auto started = p->start();

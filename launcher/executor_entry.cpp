@@ -66,6 +66,14 @@ bool is_start(int fd) {
 
 bool was_started_as_executor() { return was_marked; }
 
+void end_if_no_executor() {
+  if (!was_marked || entry_taken) return;
+  std::cerr << "troupe: this executor's main has not become one: in a test link Troupe::testing_main in place of "
+               "GTest::gtest_main, or begin main with `if (const auto code = troupe::testing::main_hook(argc, argv)) "
+               "return *code;`; in a program call troupe::run before anything that starts a session\n";
+  end_process(exit_code_of(ec::invalid_configuration));
+}
+
 int folder_at_start() { return start_folder; }
 
 void let_go_of_start_folder() {

@@ -23,6 +23,10 @@ struct executor_entry {
 /// The entry of this process; nothing where it is no executor, or on any later call. Its text is empty where what it
 /// was given cannot be used. Not for several threads at once.
 std::optional<executor_entry> take_executor_entry();
+/// Ends this process, with a sentence that says what to add to its main, where it was started as an executor and has
+/// not become one: executors that started executors would never end, and a test program would run all its tests in
+/// each.
+void end_if_no_executor();
 /// Whether somebody has started this process as an executor, whatever has become of that.
 bool was_started_as_executor();
 

@@ -1,7 +1,9 @@
 #include <troupe/launcher/program_options.hpp>
 
+#include <optional>
 #include <string_view>
 
+#include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/settings_source.hpp>
 
 namespace troupe {
@@ -10,6 +12,7 @@ namespace {
 constexpr const char* help_text = R"(Options of Troupe, before the program's own:
   --master WHERE       local[N], local[*], local-cluster[HOSTS,CORES,MEMORY], or HOST:PORT of a driver
                        (the same as --conf troupe.master=WHERE)
+  --cluster NAME       a cluster of yours that runs on this machine, as `troupe cluster status` names it
   --conf KEY=VALUE     one setting; may be repeated (see docs/reference-keys.md)
   --config-file FILE   settings from a YAML file; one with a `node` section makes this process a driver, or an
                        executor that can run this program's own stages
@@ -26,6 +29,7 @@ result<program_options> parse_program_options(int argc, char** argv, const std::
   program_options out;
   settings_source source;
   source.defaults = defaults;
+  std::optional<std::string> cluster;
   int i = 1;
   for (; i < argc; ++i) {
     std::string_view word = argv[i];
@@ -38,7 +42,11 @@ result<program_options> parse_program_options(int argc, char** argv, const std::
       return out;
     }
     std::string_view name = word.substr(0, word.find('='));
-    if (name != "--master" && name != "--conf" && name != "--config-file") break;
+    if (name != "--master" && name != "--conf" && name != "--config-file" && name != "--cluster") {
+      if (name.starts_with("--troupe"))
+        return make_error(ec::invalid_configuration, "there is no option " + std::string{name} + "; see --troupe-help");
+      break;
+    }
     std::string value;
     if (name.size() < word.size()) {
       value = word.substr(name.size() + 1);
@@ -47,13 +55,22 @@ result<program_options> parse_program_options(int argc, char** argv, const std::
     } else {
       return make_error(ec::invalid_configuration, std::string{name} + " needs a value; see --troupe-help");
     }
-    if (name == "--config-file")
+    if (name == "--cluster")
+      cluster = std::move(value);
+    else if (name == "--config-file")
       source.files.push_back(std::move(value));
     else
       source.assignments.push_back(name == "--master" ? "troupe.master=" + value : std::move(value));
   }
   for (; i < argc; ++i) out.arguments.emplace_back(argv[i]);
   auto loaded = load_settings(source);
+  if (loaded && cluster) {
+    const auto base = run_directory::base_of(loaded->effective.get(keys::run_directory));
+    const auto record = choose_session(running_sessions(base), *cluster);
+    if (!record) return record.error();
+    add_cluster(source, loaded->effective, *record);
+    loaded = load_settings(source);
+  }
   if (!loaded) return loaded.error();
   for (const auto& document : loaded->documents) {
     if (!document.root.find("node")) {

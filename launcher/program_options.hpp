@@ -23,8 +23,9 @@ struct program_options {
   std::optional<node_file> node;
 };
 
-/// Takes `--master`, `--conf key=value`, `--config-file` and `--troupe-help` out of the arguments; the first argument
-/// that is none of them, or what follows `--`, begins the program's own. `defaults` are `key=value` settings that only
+/// Takes `--master`, `--cluster`, `--conf key=value`, `--config-file` and `--troupe-help` out of the arguments; the
+/// first argument that is none of them, or what follows `--`, begins the program's own. Another one that begins with
+/// `--troupe` is an error. `defaults` are `key=value` settings that only
 /// the schema's defaults are weaker than.
 result<program_options> parse_program_options(int argc, char** argv, const std::vector<std::string>& defaults);
 

@@ -1,6 +1,7 @@
 #include <troupe/launcher/security.hpp>
 
 #include <troupe/launcher/session_registry.hpp>
+#include <troupe/runtime/transfer/stream_socket.hpp>
 
 namespace troupe {
 
@@ -8,6 +9,18 @@ std::string secret_of_local_driver(const std::string& base, const endpoint& wher
   for (const auto& session : running_sessions(base))
     if (listens_at(session, to_string(where))) return session.secret_file;
   return {};
+}
+
+error unknown_secret(const endpoint& where, duration patience) {
+  const auto stream = stream_socket::connect(where.host, where.port, patience, [] { return false; });
+  if (!stream)
+    return make_error(stream.error().code, "cannot connect to " + to_string(where) + ": " + stream.error().message +
+                                               "; is the driver running?");
+  return make_error(
+      ec::invalid_configuration,
+      "the driver at " + to_string(where) +
+          " asks for its secret: set troupe.security.secret-file to the file that the driver printed when "
+          "it started (`troupe cluster up` or `troupe node`)");
 }
 
 result<void> check_reachable_openly(const std::string& host, const settings& s) {

@@ -32,4 +32,10 @@ result<loaded_settings> load_settings(const settings_source& source) {
   return out;
 }
 
+void add_cluster(settings_source& source, const settings& s, const session_record& cluster) {
+  source.assignments.push_back("troupe.master=" + cluster.address);
+  if (s.get(keys::security_secret_file).empty())
+    source.assignments.push_back("troupe.security.secret-file=" + as_path_text(cluster.secret_file));
+}
+
 } // namespace troupe

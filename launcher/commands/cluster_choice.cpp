@@ -7,7 +7,6 @@
 
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/text_table.hpp>
-#include <troupe/runtime/config/path_text.hpp>
 
 namespace troupe::commands {
 
@@ -43,9 +42,7 @@ result<chosen_cluster> choose_cluster(const cluster_flags& flags) {
   }
   auto record = choose_session(sessions, flags.which);
   if (!record) return record.error();
-  source.assignments.push_back("troupe.master=" + record->address);
-  if (s.get(keys::security_secret_file).empty())
-    source.assignments.push_back("troupe.security.secret-file=" + as_path_text(record->secret_file));
+  add_cluster(source, s, *record);
   loaded = load_settings(source);
   if (!loaded) return loaded.error();
   return chosen_cluster{std::move(loaded->effective), std::move(*record)};

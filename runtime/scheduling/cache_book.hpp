@@ -34,6 +34,11 @@ public:
   const std::map<partition_index, executor_id>& partitions(cache_id cache) const;
   /// Whether the executor keeps anything.
   bool has_any(executor_id executor) const { return held_.contains(executor); }
+  /// Partitions that it keeps.
+  std::size_t count(executor_id executor) const {
+    const auto it = held_.find(executor);
+    return it == held_.end() ? 0 : it->second.size();
+  }
   /// Those who keep anything.
   std::vector<executor_id> keepers() const;
 

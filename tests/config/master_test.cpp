@@ -17,6 +17,7 @@ TEST(master, reads_every_form) {
   EXPECT_EQ(master("local[4]"), master_address{local_master{4}});
   EXPECT_EQ(master("local[*]"), master_address{local_master{0}});
   EXPECT_EQ(master("local-cluster[2,4,8g]"), (master_address{local_cluster_master{2, 4, std::int64_t{8} << 30}}));
+  EXPECT_EQ(master("local-cluster[2,4,8m]"), (master_address{local_cluster_master{2, 4, std::int64_t{8} << 20}}));
   EXPECT_EQ(master("local-cluster[2,1,1024]"), (master_address{local_cluster_master{2, 1, std::int64_t{1} << 30}}));
   EXPECT_EQ(master("troupe://h.example:7077"), (master_address{endpoint{"h.example", 7077}}));
   EXPECT_EQ(master("127.0.0.1:1"), (master_address{endpoint{"127.0.0.1", 1}}));
@@ -47,6 +48,7 @@ TEST(master, errors_name_the_text_the_fault_and_the_valid_forms) {
       {"local-cluster[2,4,]", "must have a memory size"},
       {"local-cluster[2,4,0]", "must have a memory size"},
       {"local-cluster[2,4,1.5g]", "must have a memory size"},
+      {"local-cluster[2,4,8]", "has hosts of 8 MiB, which is too little for any executor: write 8g for GiB, or 8m if"},
       {"slurm", "is not a master"},
       {"host", "is not a master"},
       {"host:0", "is not a master"},

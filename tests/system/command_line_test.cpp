@@ -755,9 +755,15 @@ TEST_F(command_line, nodes_are_launched_from_files_in_shells_of_their_own) {
   plain->wait();
   const auto after = run_there({"run", config("gpu.yaml")});
   EXPECT_EQ(after.code, 0) << after.output;
+  // GPUs that are made up, as many as it is to have.
+  auto made_up = started({"node", "--config-file=" + with_address("executor.yaml"), "--conf",
+                          "troupe.executor.resource.gpu.amount=2", "--conf", "troupe.gpu.discovery=fake"});
+  awaited(*made_up, "executor (\\d+) cluster");
+  EXPECT_THAT(run_there({"cluster", "status"}).printed, ContainsRegex("gpu=fake-0,fake-1"));
   driver->kill(SIGTERM);
   EXPECT_EQ(end_of(*driver).code, 0) << driver->output();
   EXPECT_TRUE(with_gpu->wait().has_value()) << with_gpu->output();
+  EXPECT_TRUE(made_up->wait().has_value()) << made_up->output();
 }
 
 TEST_F(command_line, an_executor_on_which_commands_fail_gets_no_more_of_their_profile_for_a_while) {
