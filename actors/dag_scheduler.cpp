@@ -400,8 +400,13 @@ local_dag_scheduler_actor::behavior_type dag_scheduler_behavior(scheduler_pointe
       [self](const boxed<launch_report>& report) {
         auto& s = state_of(self);
         if (!s.admitted->passes(self, report)) return;
-        for (const auto& status : report->statuses)
-          s.core->on_launch_failed(status.shape, status.detail, is_certain(status));
+        // Those that were started together count as one.
+        std::map<shape_id, const launch_status*> last;
+        for (const auto& status : report->statuses) {
+          auto& known = last[status.shape];
+          if (known == nullptr || is_certain(*known)) known = &status;
+        }
+        for (const auto& [shape, status] : last) s.core->on_launch_failed(shape, status->detail, is_certain(*status));
       },
       [self](const boxed<allocation_report>& report) {
         auto& s = state_of(self);

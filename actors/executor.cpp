@@ -61,10 +61,13 @@ struct executor_state {
     // A defect has ended the actor, or its system is going.
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
-    if (clean && config.clear_up) config.clear_up();
+    if (clean) clear_up();
     if (config.on_end) config.on_end(make_error(ec::internal, "the executor failed; see its log"), clean);
     runner.reset(); // waits for the last task, which uses what is destroyed after this
-    if (!clean && config.clear_up) config.clear_up();
+    if (!clean) clear_up();
+  }
+  void clear_up() {
+    if (const auto once = std::exchange(config.clear_up, {})) once();
   }
   void join(executor_pointer self);
   void register_at_driver(executor_pointer self, const hello_proof& proof, const error& hopeless);
@@ -312,7 +315,7 @@ void executor_state::finish(executor_pointer self, error why) {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);
     if (runner && alone) runner->discard_outputs();
-    if (config.clear_up && clean) config.clear_up();
+    if (clean) clear_up(); // whatever its end
     ended = true;
     tell_as(me, me, tick{});
   }};
@@ -338,7 +341,7 @@ void executor_state::wait_for_tasks(executor_pointer self) {
   ended = false;
   ending = std::thread{[this, me = local_executor_actor{self}] {
     runner->await_end();
-    if (config.clear_up) config.clear_up();
+    clear_up();
     clean = true;
     ended = true;
     tell_as(me, me, tick{});

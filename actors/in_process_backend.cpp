@@ -128,11 +128,14 @@ void in_process_backend::start(const executor_order& order) {
     local->add(given, blocks);
   };
   config.clear_up = [local = options_.local, id, blocks, served, all = options_.local_directories,
-                     attempts = options_.keep_attempts ? std::string{} : options_.directory, name]() mutable {
+                     attempts = options_.keep_attempts ? std::string{} : options_.directory, name, box = mailbox_,
+                     request = order.request]() mutable {
     if (*id) local->remove(*id);
     served.reset();
     for (const auto& directory : all) remove_tree(directory + "/blocks-" + name);
     if (!attempts.empty()) remove_attempts_directories(attempts, name);
+    std::lock_guard lock{box->mutex};
+    box->cleared.insert(request);
   };
   config.on_end = [box = mailbox_, local = options_.local, id, request = order.request, fetcher = options_.fetcher,
                    broadcasts = options_.broadcasts](const error& why, bool) {
@@ -149,16 +152,22 @@ void in_process_backend::reap() {
   {
     std::lock_guard lock{mailbox_->mutex};
     ended = std::exchange(mailbox_->ended, {});
+    cleared_.merge(mailbox_->cleared);
   }
   for (auto& [request, why] : ended) {
     const auto it = children_.find(request);
     if (it == children_.end()) continue;
-    carving_.free(request);
+    lingering_.insert(request);
     it->second.group.remove(true, group_patience);
     ended_.push_back({request, it->second.shape, launch_state::gone, std::move(why)});
     children_.erase(it);
     over_.insert(request);
   }
+  std::erase_if(lingering_, [&](request_id request) {
+    if (cleared_.erase(request) == 0) return false;
+    carving_.free(request);
+    return true;
+  });
 }
 
 std::vector<launch_status> in_process_backend::snapshot() {

@@ -72,6 +72,7 @@ private:
   struct mailbox {
     std::mutex mutex;
     std::map<request_id, std::string> ended;
+    std::set<request_id> cleared; ///< no task of theirs runs any more
   };
 
   void start(const executor_order& order);
@@ -82,7 +83,9 @@ private:
   carving carving_;
   std::map<request_id, child> children_;
   std::vector<launch_status> ended_;
-  std::set<request_id> over_; ///< ended or refused, and wanted until the allocator has heard of it
+  std::set<request_id> lingering_; ///< ended, and may have a task that does not end: what they hold is not lent anew
+  std::set<request_id> cleared_;   ///< no task of theirs runs any more
+  std::set<request_id> over_;      ///< ended or refused, and wanted until the allocator has heard of it
   std::shared_ptr<mailbox> mailbox_ = std::make_shared<mailbox>();
 };
 

@@ -67,15 +67,23 @@ result<executor_capacity> find_capacity(const resource_profile& profile, const s
     request.addresses = (*configured)[name].addresses;
     request.script = (*configured)[name].discovery_script;
     request.time_out = s.get(keys::resources_discovery_timeout);
+    if (name == resource_names::gpu && how == "probe-or-fake") request.amount = 0; // made up where there is none at all
     const bool may_be_fake = name == resource_names::gpu && request.addresses.empty() && request.script.empty();
     if (!may_be_fake || how != "fake") {
       auto found = discover(request, io);
-      if (found) {
-        for (const auto& note : found->notes) std::cerr << "troupe: " << name << ": " << note << '\n';
-        pool.addresses = std::move(found->addresses);
+      if (!found) return found.error();
+      for (const auto& note : found->notes) std::cerr << "troupe: " << name << ": " << note << '\n';
+      pool.addresses = std::move(found->addresses);
+      const auto enough = static_cast<std::int64_t>(pool.addresses.size()) >= pool.amount;
+      if (!enough && !(may_be_fake && how == "probe-or-fake" && pool.addresses.empty()))
+        return make_error(ec::invalid_configuration, "resource " + name + ": " + std::to_string(pool.addresses.size()) +
+                                                         " addresses were found, fewer than the " +
+                                                         std::to_string(pool.amount) + " of troupe.executor.resource." +
+                                                         name + ".amount");
+      if (enough) {
+        pool.addresses.resize(static_cast<std::size_t>(pool.amount));
         continue;
       }
-      if (!may_be_fake || how != "probe-or-fake") return found.error();
     }
     for (std::int64_t i = 0; i < pool.amount; ++i) pool.addresses.push_back("fake-" + std::to_string(i));
     std::cerr << "troupe: " << name << ": the addresses of this executor are made up (troupe.gpu.discovery = " << how

@@ -90,8 +90,7 @@ error not_bound(const std::string& address, std::uint16_t port, const std::strin
   const int why = errno;
   switch (why) {
   case EADDRINUSE:
-    return failed(ec::invalid_configuration,
-                  "another process listens there; choose another port, or 0 for any free one");
+    return failed(ec::invalid_configuration, "somebody listens there; choose another port, or 0 for any free one");
   case EACCES:
     return failed(ec::invalid_configuration,
                   "ports below 1024 are for root; choose another one, or 0 for any free one");

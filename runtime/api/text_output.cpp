@@ -202,8 +202,13 @@ bool text_directory::mark_as_own(std::error_code& code) {
   const auto mark = apart_ + "/" + std::string{writer_mark};
   const auto text = writer_of_this_machine();
   lock_ = descriptor{::open(mark.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)};
-  if (!lock_ || ::write(lock_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    code = {errno == 0 ? ENOSPC : errno, std::generic_category()};
+  if (!lock_) {
+    code = {errno, std::generic_category()};
+    ::rmdir(apart_.c_str());
+    return false;
+  }
+  if (::write(lock_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    code = {ENOSPC, std::generic_category()}; // so few bytes are written at once, or not at all
     return false;
   }
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; // without locks nobody takes it over
@@ -244,9 +249,12 @@ void text_directory::roll_back() noexcept {
 
 /// Tasks that have not noticed yet that they are to end make no more files in what has gone.
 void text_directory::remove_apart() noexcept {
+  if (!lock_) return; // it may be another program's
   std::error_code ignored;
-  fs::rename(staging_, apart_ + "/over", ignored);
-  fs::remove_all(apart_, ignored);
+  clear(apart_, ignored);
+  // The mark last: who is killed before that leaves what the next one knows.
+  fs::remove(apart_ + "/" + std::string{writer_mark}, ignored);
+  fs::remove(apart_, ignored);
 }
 
 void text_directory::publish(std::string_view name) {

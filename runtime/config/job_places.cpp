@@ -44,9 +44,13 @@ std::vector<std::string> paths_within(const std::string& text) {
     }
   };
   add_parts(text, " \t\n;|&<>()'\"`=,");
-  // A colon is between the paths of a list; behind a name it is between a host and its path.
-  for (std::size_t i = 0, all = out.size(); i < all; ++i)
-    if (out[i].starts_with('/')) add_parts(std::string{out[i]}, ":");
+  // A colon is between the paths of a list; behind a name alone it is between a host and its path.
+  for (std::size_t i = 0, all = out.size(); i < all; ++i) {
+    const auto first = out[i].substr(0, out[i].find(':'));
+    const bool is_host = !first.empty() && first != "." && first != ".." && first.find('/') == std::string::npos &&
+                         out[i].find(':', first.size() + 1) == std::string::npos;
+    if (!is_host) add_parts(std::string{out[i]}, ":");
+  }
   std::erase_if(out, [](const std::string& word) {
     return !word.starts_with('/') || word.find_first_of(std::string_view{"{}$\0", 4}) != std::string::npos;
   });

@@ -14,12 +14,12 @@ error was_cancelled(const std::string& what, const std::string& reason) {
   return make_error(ec::cancelled, what + " was cancelled" + (reason.empty() ? "" : ": " + reason));
 }
 
-/// Where what the running commands of a stage have printed is kept (failure_logs.hpp); "" where it has none.
+/// Where what the running commands of a stage have printed is mostly kept (failure_logs.hpp); "" where it has none.
 std::string where_logs_are(const stage_run& stage) {
   const auto* command = std::get_if<command_program>(&stage.spec->program);
   if (command == nullptr || stage.tasks.running() == 0) return {};
   const auto parent = command->output_directory.substr(0, command->output_directory.rfind('/'));
-  return "; what those that ran have printed is in " + parent + "/.troupe/logs";
+  return "; see " + parent + "/.troupe/logs for what those that ran have printed (troupe.logs.keep)";
 }
 
 } // namespace

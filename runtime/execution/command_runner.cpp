@@ -123,7 +123,8 @@ std::string hint_at_names(const command_program& program, const std::string& dir
            ", but a command starts in a directory of its own: name it as " + beside;
   }
   for (std::size_t i = 1; i < program.words.size(); ++i)
-    if (const auto& word = program.words[i]; word.starts_with("~/") && program.words[i - 1] != "-c")
+    if (const auto& word = program.words[i];
+        word.starts_with("~/") && !(program.words[i - 1].starts_with('-') && program.words[i - 1].ends_with('c')))
       return "; no shell has expanded '" + word + "': write the path, or ask for a shell: [sh, -c, …]";
   return {};
 }

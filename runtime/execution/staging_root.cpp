@@ -209,8 +209,9 @@ void remove_stale_staging(const std::string& output_directory, std::string_view 
     for (const auto& root : roots) {
       // Where nothing waits an attempt may have run for as long, and want to leave something.
       if (fs::is_empty(root, ignored) || ignored) continue;
+      const bool is_over = is_stale(root); // nothing has come or gone for as long
       remove_in(root, [&](const std::string& name) { return is_stale(root + "/" + name); });
-      if (fs::is_empty(root, ignored)) ::rmdir(root.c_str());
+      if (is_over) ::rmdir(root.c_str());
     }
   } catch (const std::exception&) { // no memory: it stays, and nobody looks at it
   }

@@ -179,7 +179,7 @@ TEST_F(joining_executor, finds_no_driver_where_the_door_cannot_be_opened) {
   EXPECT_THAT(refused([](auto& o) { o.listen->last_port = 5; }), HasSubstr("listen.last_port is 5"));
   start();
   const auto taken = cluster.address.port;
-  EXPECT_THAT(refused([&](auto& o) { o.listen->port = taken; }), HasSubstr("another process listens there"));
+  EXPECT_THAT(refused([&](auto& o) { o.listen->port = taken; }), HasSubstr("somebody listens there"));
   if (taken < 65'535) // of a range the next one is tried
     EXPECT_EQ(refused([&](auto& o) {
                 o.listen->port = taken;

@@ -140,6 +140,8 @@ TEST_F(job_places, no_output_lies_on_a_file_that_the_job_names) {
               HasSubstr("would lie on the job file"));
   EXPECT_THAT(fault({made("b.txt"), "s: {run: [x], environment: {LIST: '/a:" + base_ + "/data/b.txt:/c'}}"}, here),
               HasSubstr("which environment.LIST of stage s names"));
+  EXPECT_THAT(fault({made("b.txt"), "s: {run: [x], environment: {LIST: '.:" + base_ + "/data/b.txt'}}"}, here),
+              HasSubstr("which environment.LIST of stage s names"));
   EXPECT_EQ(fault({made("b.txt"), "s: {run: [scp, x, 'host:" + base_ + "/data/b.txt']}"}, here), "");
   // A stage may name what another one has made before it, and a command's relative paths start elsewhere.
   EXPECT_EQ(fault({made("b.txt"), "s: {after: [data], run: [cat, " + base_ + "/data/b.txt]}"}, here), "");

@@ -155,6 +155,8 @@ TEST(feasibility, nobody_waits_for_executors_that_are_certain_not_to_come) {
   const auto later = h.submit(job_builder{}.profile(gpu).stage("s", 1).with(1));
   h.tick();
   EXPECT_EQ(h.end_of(later), nullptr) << "it may have been mended";
+  fail(true);
+  EXPECT_EQ(h.end_of(later), nullptr) << "those of the job before do not count";
   h.scheduler.on_launch_failed(h.shape_of(gpu), "exit code 1", false);
   h.tick();
   EXPECT_EQ(h.end_of(later), nullptr);

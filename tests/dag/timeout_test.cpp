@@ -39,7 +39,7 @@ TEST(stage_timeout, says_where_its_commands_have_left_what_they_printed) {
   const auto job = h.submit(job_builder{}.stage("slow", 2).command().timeout(10s));
   h.tick(10s);
   ASSERT_NE(h.end_of(job), nullptr);
-  EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("; what those that ran have printed is in "));
+  EXPECT_THAT(h.end_of(job)->failure.message, HasSubstr("/.troupe/logs for what those that ran have printed"));
   h.drain();
   h.check_idle();
 }

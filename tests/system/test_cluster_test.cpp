@@ -100,7 +100,7 @@ TEST(test_clusters, are_not_idle_as_long_as_a_partition_is_kept) {
     const auto kept = session.range(0, 5, 1).cache();
     EXPECT_EQ(kept.count(), 5u);
     EXPECT_THAT(error_of([&] { cluster.await_idle(std::chrono::milliseconds{1}); }),
-                HasSubstr("1 outputs or kept partitions"));
+                HasSubstr("0 tasks, 1 outputs or kept partitions"));
   }
   cluster.await_idle();
   cluster.check_clean();
