@@ -33,8 +33,8 @@ struct executor_config {
   duration shutdown_grace = std::chrono::seconds{1}; ///< for what still runs when it ends
   /// Called once, in the actor, when it was admitted under this id.
   std::function<void(executor_id)> on_admitted;
-  /// Called once, on a thread that may wait, when no task of it runs any more: removes what would be left of it. Before
-  /// `on_end`, but for native tasks that do not end.
+  /// Called once, when no task of it runs any more: removes what would be left of it. Before `on_end`, but for native
+  /// tasks that do not end. On a thread that may wait; where a defect has ended the actor, on the one that destroys it.
   std::function<void()> clear_up;
   /// Called once, in the actor, when nothing of it runs any more: ec::none after an orderly stop. `clean` is false when
   /// a native task would not end within `shutdown_grace`. A process of the executor's own then ends; in an

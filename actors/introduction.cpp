@@ -6,6 +6,7 @@
 
 #include <troupe/actors/client.hpp>
 #include <troupe/messages/type_ids.hpp>
+#include <troupe/runtime/transfer/local_address.hpp>
 
 #include <unistd.h>
 
@@ -42,12 +43,6 @@ result<introduction> introduce(caf::actor_system& system, const driver_actor& dr
   }
   if (failed) return failed;
   return out;
-}
-
-std::string this_host() {
-  char host[256] = "unknown";
-  static_cast<void>(gethostname(host, sizeof host - 1));
-  return host;
 }
 
 std::string this_process() { return this_host() + ":" + std::to_string(getpid()); }

@@ -25,8 +25,6 @@ struct introduction {
 result<introduction> introduce(caf::actor_system& system, const driver_actor& driver, peer_role role,
                                const session_secret& secret, duration timeout);
 
-/// The name of this machine.
-std::string this_host();
 /// Host and process id, by which peers are told apart.
 std::string this_process();
 

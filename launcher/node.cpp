@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <troupe/actors/introduction.hpp>
 #include <troupe/launcher/driver_session.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_process.hpp>
@@ -17,6 +16,8 @@
 #include <troupe/launcher/session_registry.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/discovery/discover.hpp>
+#include <troupe/runtime/transfer/handshake.hpp>
+#include <troupe/runtime/transfer/local_address.hpp>
 
 namespace troupe {
 namespace {

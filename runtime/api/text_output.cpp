@@ -24,6 +24,7 @@
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/resources/quote.hpp>
+#include <troupe/runtime/transfer/local_address.hpp>
 
 namespace troupe::detail {
 
@@ -128,11 +129,9 @@ bool sees_all_locks(int fd) {
 
 /// What a mark says: a lock of another machine is not seen.
 std::string writer_of_this_machine() {
-  char host[256] = "";
-  static_cast<void>(::gethostname(host, sizeof host - 1));
   std::string id;
   std::getline(std::ifstream{"/etc/machine-id"}, id);
-  return std::string{"troupe on "} + host + " " + id + "\n";
+  return "troupe on " + this_host() + " " + id + "\n";
 }
 
 bool is_at(int fd, const std::string& path) {

@@ -19,9 +19,10 @@ out of range, and equal keys in one file are errors.
   `TROUPE_CONF_EXECUTOR_HEARTBEAT_INTERVAL=2s`. The name of a resource is read in lower case with `-` for `_`:
   `TROUPE_CONF_EXECUTOR_RESOURCE_GPU_AMOUNT=2`.
 - **Counts** are digits without leading zeros. **Memory** sizes are whole numbers with a unit out of
-  `b k m g t p`, or `kb` and `kib` to `pb` and `pib`, in any case (powers of 1024; without one: MiB). **Times** are whole numbers with a unit out of
-  `ns us ms s min h d`. **Shares** are decimals with up to 12 digits after the point, or `1/n`. **Sizes** are memory
-  sizes whose unit is not left out. **Lists** are YAML lists, or texts separated by commas.
+  `b k m g t p`, or `kb` and `kib` to `pb` and `pib`, in any case (powers of 1024; without one: MiB). **Times** are
+  whole numbers with a unit out of `ns us ms s min h d`. **Shares** are decimals with up to 12 digits after the point,
+  or `1/n`. **Sizes** are memory sizes whose unit is not left out. **Lists** are YAML lists, or texts separated by
+  commas.
 
 | key | type | default | values | read by | meaning |
 | --- | --- | --- | --- | --- | --- |

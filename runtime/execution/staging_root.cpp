@@ -207,8 +207,12 @@ void remove_stale_staging(const std::string& output_directory, std::string_view 
         roots.push_back(entry->path().string());
     }
     for (const auto& root : roots) {
-      // Where nothing waits an attempt may have run for as long, and want to leave something.
-      if (fs::is_empty(root, ignored) || ignored) continue;
+      // Where nothing is as old an attempt may still run, and want to leave something.
+      bool any = false;
+      std::error_code gone;
+      for (fs::directory_iterator entry{root, gone}, end; !any && !gone && entry != end; entry.increment(gone))
+        any = is_stale(entry->path().string());
+      if (!any) continue;
       const bool is_over = is_stale(root); // nothing has come or gone for as long
       remove_in(root, [&](const std::string& name) { return is_stale(root + "/" + name); });
       if (is_over) ::rmdir(root.c_str());

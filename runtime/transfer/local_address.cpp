@@ -61,4 +61,10 @@ result<std::string> address_to_reach(const std::string& bound, const std::string
   return fail(std::strerror(failed));
 }
 
+std::string this_host() {
+  char host[256] = "unknown";
+  static_cast<void>(::gethostname(host, sizeof host - 1));
+  return host;
+}
+
 } // namespace troupe

@@ -14,4 +14,7 @@ namespace troupe {
 /// unreachable (no way leads there).
 result<std::string> address_to_reach(const std::string& bound, const std::string& host, std::uint16_t port);
 
+/// The name of this machine.
+std::string this_host();
+
 } // namespace troupe

@@ -15,18 +15,10 @@ TEST(security, a_driver_whose_secret_is_not_known_is_told_from_none) {
   const auto unknown = unknown_secret({"127.0.0.1", somebody.port()}, testing::patience());
   EXPECT_EQ(unknown.code, ec::invalid_configuration);
   EXPECT_THAT(unknown.message, HasSubstr("asks for its secret: set troupe.security.secret-file"));
-  // A port that is taken, so that nobody else comes to listen there.
-  const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof where;
-  ASSERT_EQ(::bind(taken, reinterpret_cast<sockaddr*>(&where), size), 0);
-  ASSERT_EQ(::getsockname(taken, reinterpret_cast<sockaddr*>(&where), &size), 0);
-  const auto nobody = unknown_secret({"127.0.0.1", ntohs(where.sin_port)}, testing::patience());
+  const testing_transfer::silent_port silent;
+  const auto nobody = unknown_secret({"127.0.0.1", silent.number()}, testing::patience());
   EXPECT_EQ(nobody.code, ec::unreachable);
   EXPECT_THAT(nobody.message, HasSubstr("nobody listens there"));
-  ::close(taken);
 }
 
 } // namespace

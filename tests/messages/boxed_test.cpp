@@ -7,13 +7,11 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <troupe/messages/network.hpp>
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/tests/support/patience.hpp>
+#include <troupe/tests/transfer/listener.hpp>
 
 #include "node.hpp"
 #include "samples.hpp"
@@ -143,22 +141,12 @@ TEST_F(two_nodes, refuse_another_interface) {
 }
 
 TEST_F(two_nodes, say_where_nobody_answers) {
-  // Bound and never listening: nobody answers, and no other process can take the port meanwhile.
-  const int reserved = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_GE(reserved, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(where);
-  ASSERT_EQ(::bind(reserved, reinterpret_cast<sockaddr*>(&where), size), 0);
-  ASSERT_EQ(::getsockname(reserved, reinterpret_cast<sockaddr*>(&where), &size), 0);
-  const auto silent = ntohs(where.sin_port);
-  const auto found = connect<peer_actor>(remote.system, "127.0.0.1", silent);
-  ::close(reserved);
+  const testing_transfer::silent_port silent;
+  const auto found = connect<peer_actor>(remote.system, "127.0.0.1", silent.number());
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, ec::unreachable);
   EXPECT_NE(found.error().message.find("nobody listens there"), std::string::npos) << found.error().message;
-  EXPECT_NE(found.error().message.find("127.0.0.1:" + std::to_string(silent)), std::string::npos)
+  EXPECT_NE(found.error().message.find("127.0.0.1:" + std::to_string(silent.number())), std::string::npos)
       << found.error().message;
 }
 

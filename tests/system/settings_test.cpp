@@ -6,9 +6,6 @@
 #include <fstream>
 #include <set>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gmock/gmock-more-matchers.h>
@@ -23,6 +20,7 @@
 #include <troupe/tests/system/rendezvous.hpp>
 #include <troupe/tests/system/roles.hpp>
 #include <troupe/tests/system/settings_support.hpp>
+#include <troupe/tests/transfer/listener.hpp>
 
 namespace troupe::system_tests {
 namespace {
@@ -385,22 +383,14 @@ TEST(settings_in_effect, driver_and_executors_listen_where_they_are_told_to) {
 }
 
 TEST(settings_in_effect, the_driver_takes_the_port_it_is_given_or_says_that_it_is_taken) {
-  const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof where;
-  ASSERT_EQ(::bind(taken, reinterpret_cast<sockaddr*>(&where), size), 0);
-  ASSERT_EQ(::listen(taken, 1), 0);
-  ASSERT_EQ(::getsockname(taken, reinterpret_cast<sockaddr*>(&where), &size), 0);
-  const auto port = std::to_string(ntohs(where.sin_port));
+  const testing_transfer::listener taken{1, false};
+  const auto port = std::to_string(taken.port());
   try {
     const test_cluster cluster{{.conf = {"troupe.driver.port=" + port}, .published = true}};
     ADD_FAILURE() << "it listens elsewhere";
   } catch (const test_cluster_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("127.0.0.1:" + port));
   }
-  ::close(taken);
 }
 
 TEST(settings_in_effect, a_client_needs_the_secret_file_of_its_cluster) {

@@ -192,19 +192,11 @@ TEST_F(transfer_test, a_block_that_is_damaged_where_it_lies_is_a_lost_map_output
 }
 
 TEST_F(transfer_test, nobody_there_is_unreachable) {
-  // Bound and never listening: no other process can take the port meanwhile.
-  const int reserved = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof where;
-  ASSERT_EQ(::bind(reserved, reinterpret_cast<sockaddr*>(&where), size), 0);
-  ASSERT_EQ(::getsockname(reserved, reinterpret_cast<sockaddr*>(&where), &size), 0);
+  const silent_port silent;
   auto options = client_options();
   options.attempts = 2;
   block_client c{options, secret, nullptr};
-  const auto refused = c.fetch_value(at(ntohs(where.sin_port)), key(1, 0, 0), 0);
-  ::close(reserved);
+  const auto refused = c.fetch_value(at(silent.number()), key(1, 0, 0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ec::unreachable);
 }

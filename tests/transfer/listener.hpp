@@ -71,4 +71,24 @@ private:
   std::vector<int> filling_;
 };
 
+/// A port of 127.0.0.1 that is taken, and at which nobody listens: no other process can take it meanwhile.
+class silent_port {
+public:
+  silent_port() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    where_.sin_family = AF_INET;
+    where_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof where_;
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&where_), size), 0);
+    EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&where_), &size), 0);
+  }
+  silent_port(const silent_port&) = delete;
+  silent_port& operator=(const silent_port&) = delete;
+  ~silent_port() { ::close(fd_); }
+  std::uint16_t number() const { return ntohs(where_.sin_port); }
+
+private:
+  sockaddr_in where_{};
+  int fd_;
+};
+
 } // namespace troupe::testing_transfer
