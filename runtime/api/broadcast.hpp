@@ -82,7 +82,7 @@ private:
 template <class T>
 struct serializer<broadcast<T>> {
   static void write(encoder& out, const broadcast<T>& handle) {
-    detail::check_travels_deeply<T>();
+    detail::check_travels<detail::stuck_part<T>>();
     detail::write_reference(out, handle.reference_);
     if (handle.published_) out.hold(handle.published_);
   }

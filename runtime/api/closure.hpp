@@ -13,6 +13,7 @@
 /// it is refused, like a lambda that captures, with a message that shows these cures. A constant lambda reads the same:
 /// `constexpr auto word_length = [](const std::string& word) { … };` and then `.map(word_length)`.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,10 +29,9 @@ namespace troupe {
 
 namespace detail {
 
+/// Of what is no function: check_closure says so.
 template <auto Function, class Type = decltype(Function)>
-struct function_constant {
-  static_assert(!sizeof(Type), "troupe::fn<…> takes the name of a function that is not a member of an object");
-};
+struct function_constant {};
 template <auto Function, class R, class... A>
 struct function_constant<Function, R (*)(A...)> {
   R operator()(A... arguments) const { return Function(std::forward<A>(arguments)...); }
@@ -39,15 +39,39 @@ struct function_constant<Function, R (*)(A...)> {
 template <auto Function, class R, class... A>
 struct function_constant<Function, R (*)(A...) noexcept> : function_constant<Function, R (*)(A...)> {};
 
-/// Fails to compile, with the cure, where `F` cannot be made anew in another process.
+template <class F>
+inline constexpr bool is_std_function = false;
+template <class Signature>
+inline constexpr bool is_std_function<std::function<Signature>> = true;
+
+template <class F>
+inline constexpr bool is_member_constant = false;
+template <auto Function>
+inline constexpr bool is_member_constant<function_constant<Function>> = std::is_member_pointer_v<decltype(Function)>;
+
+/// Whether another process can make an `F` that does the same, from its type alone.
+template <class F>
+inline constexpr bool can_be_made_anew =
+    std::is_empty_v<F>&& std::is_default_constructible_v<F> && !is_member_constant<F>;
+
+/// Fails to compile, with the cure, where it cannot.
 template <class F>
 constexpr void check_closure() {
-  constexpr bool pointer = std::is_pointer_v<F> || std::is_member_pointer_v<F>;
+  constexpr bool pointer = std::is_pointer_v<F>;
+  constexpr bool member = std::is_member_pointer_v<F>;
+  static_assert(!member, "troupe: a pointer to a member cannot be found in another process. Cure: a lambda that says "
+                         "which member, [](const record& r) { return r.member; }");
+  static_assert(!is_member_constant<F>,
+                "troupe: troupe::fn<…> takes the name of a function that is not a member of an object. Cure: a lambda "
+                "that calls it, [](const record& r) { return r.member(); }");
+  static_assert(!is_std_function<F>,
+                "troupe: a std::function cannot travel to another process: nobody can see what is in it. Cure: pass "
+                "the lambda itself, or a function by its name, .map(troupe::fn<words>)");
   static_assert(!pointer,
                 "troupe: a function passed as a pointer cannot be found in another process. Cure: name it at compile "
                 "time, .map(troupe::fn<words>) in place of .map(words), or write it as a constant lambda, constexpr "
                 "auto words = [](const std::string& line) { … };");
-  static_assert(pointer || (std::is_empty_v<F> && std::is_default_constructible_v<F>),
+  static_assert(pointer || member || is_member_constant<F> || is_std_function<F> || can_be_made_anew<F>,
                 "troupe: a lambda that captures cannot travel to another process (a captured pointer or reference "
                 "would look fine and mean nothing there). Cure: pass the values explicitly, .map(troupe::with(value), "
                 "[](const auto& value, const record& r) { … }), and capture nothing.");
@@ -69,7 +93,7 @@ struct captures {
 /// takes more than 1 MiB goes to each host once, as a broadcast (broadcast.hpp), and is decoded once per process.
 template <class... C>
 captures<std::decay_t<C>...> with(C&&... values) {
-  (detail::check_travels_deeply<std::decay_t<C>>(), ...);
+  (detail::check_travels<detail::stuck_part<std::decay_t<C>>>(), ...);
   return {std::tuple<std::decay_t<C>...>{std::forward<C>(values)...}};
 }
 

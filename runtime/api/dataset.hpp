@@ -22,6 +22,7 @@
 #include <troupe/runtime/api/graph.hpp>
 #include <troupe/runtime/api/narrow_operations.hpp>
 #include <troupe/runtime/api/pipeline_operations.hpp>
+#include <troupe/runtime/api/refused.hpp>
 #include <troupe/runtime/api/session_core.hpp>
 #include <troupe/runtime/api/shuffle_operations.hpp>
 #include <troupe/runtime/api/sort_operations.hpp>
@@ -45,27 +46,41 @@ struct pair_types<std::pair<K, V>> {
   using value = V;
 };
 
+/// Fails to compile, with the cure, where no dataset can have records of type `T`.
+template <class T>
+constexpr void check_record() {
+  static_assert(!holds_view<T>::value,
+                "troupe: records may not be pointers, references, C strings or views, nor hold any, which mean nothing "
+                "in another process. Cure: return the value itself, e.g. std::string in place of std::string_view.");
+}
+template <class T>
+using dataset_of = std::conditional_t<holds_view<T>::value, dataset<refused>, dataset<T>>;
+
+/// Whether an operation may call `F` with captures and arguments and use what it returns as a `Result` (void: as it
+/// is). Where it may not, check_call says why, and the operation does nothing else.
+template <class F, class Captures, class Result, class... A>
+inline constexpr bool is_callable = can_be_made_anew<F>&& call<F, Captures, A...>::possible &&
+                                    (std::is_void_v<Result> ||
+                                     std::is_convertible_v<typename call<F, Captures, A...>::result, Result>);
+
 template <class F, class Captures, class Result, class... A>
 constexpr void check_call() {
   check_closure<F>();
-  static_assert(call<F, Captures, A...>::possible,
+  constexpr bool possible = call<F, Captures, A...>::possible;
+  static_assert(!can_be_made_anew<F> || possible,
                 "troupe: this function cannot be called with the captures given by troupe::with, in their order, and "
                 "then the operation's own arguments (the record; for reduce and top: two of them; for "
-                "map_partitions: a std::vector of records)");
-  if constexpr (call<F, Captures, A...>::possible)
-    static_assert(std::is_void_v<Result> || std::is_convertible_v<typename call<F, Captures, A...>::result, Result>,
-                  "troupe: this function returns another type than the operation needs (reduce: the record's type; "
-                  "reduce_by_key: the value's; filter and top: bool)");
+                "map_partitions: a std::vector of records). Cure: take the record by value or as a const reference; "
+                "auto& and T& take none, for records are passed on, not changed in place.");
+  static_assert(!can_be_made_anew<F> || !possible || is_callable<F, Captures, Result, A...>,
+                "troupe: this function returns another type than the operation needs (reduce: the record's type; "
+                "reduce_by_key: the value's; filter and top: bool)");
 }
 
 } // namespace detail
 
 template <class T>
 class dataset {
-  static_assert(!detail::holds_view<T>::value,
-                "troupe: records may not be pointers, references, C strings or views, nor hold any, which mean nothing "
-                "in another process. Cure: return the value itself, e.g. std::string in place of std::string_view.");
-
 public:
   using record_type = T;
 
@@ -79,8 +94,10 @@ public:
   template <class... C, class F>
   auto map(const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, void, T>();
-    using operation_type = detail::map_operation<T, F, captures<C...>>;
-    return narrow<detail::mapped<T, F, captures<C...>>, operation_type>("map", c);
+    if constexpr (detail::is_callable<F, captures<C...>, void, T>)
+      return narrow<detail::mapped<T, F, captures<C...>>, detail::map_operation<T, F, captures<C...>>>("map", c);
+    else
+      return dataset<detail::refused>{};
   }
 
   /// The records for which `f(record)` is true.
@@ -91,7 +108,10 @@ public:
   template <class... C, class F>
   dataset filter(const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, bool, const T&>();
-    return narrow<T, detail::filter_operation<T, F, captures<C...>>>("filter", c);
+    if constexpr (detail::is_callable<F, captures<C...>, bool, const T&>)
+      return narrow<T, detail::filter_operation<T, F, captures<C...>>>("filter", c);
+    else
+      return *this;
   }
 
   /// Any number of records for each: `f(record)` returns a container, or `f(record, troupe::emitter<U>& emit)` calls
@@ -127,35 +147,58 @@ public:
   template <class... C, class F>
   dataset reduce_by_key(const captures<C...>& c, F, std::uint32_t partitions = 0) const {
     check_pair();
-    detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
-    const auto count = core_->partitions_or_default(partitions);
-    const auto encoded = detail::encode_captures(c, core_->publisher());
-    using write = detail::combining_write<key_of, value_of, F, captures<C...>>;
-    auto edge = shuffle(detail::make_operation<write>(encoded.bytes), count, encoded.held);
-    auto step = detail::make_operation<detail::reduce_read<key_of, value_of, F, captures<C...>>>(encoded.bytes);
-    return {core_, reader("reduce_by_key", std::move(step), {std::move(edge)}, count)};
+    if constexpr (is_pair) {
+      detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
+      if constexpr (travels && detail::is_callable<F, captures<C...>, value_of, value_of, value_of>) {
+        const auto count = core_->partitions_or_default(partitions);
+        const auto encoded = detail::encode_captures(c, core_->publisher());
+        using write = detail::combining_write<key_of, value_of, F, captures<C...>>;
+        auto edge = shuffle(detail::make_operation<write>(encoded.bytes), count, encoded.held);
+        auto step = detail::make_operation<detail::reduce_read<key_of, value_of, F, captures<C...>>>(encoded.bytes);
+        return {core_, reader("reduce_by_key", std::move(step), {std::move(edge)}, count)};
+      }
+    }
+    return *this;
   }
 
   /// One pair per key with all its values, those of earlier partitions first.
   auto group_by_key(std::uint32_t partitions = 0) const {
     check_pair();
-    using grouped = std::pair<key_of, std::vector<value_of>>;
-    const auto count = core_->partitions_or_default(partitions);
-    return dataset<grouped>{core_,
-                            reader("group_by_key", detail::make_operation<detail::group_read<key_of, value_of>>(),
-                                   {plain_shuffle(count)}, count)};
+    if constexpr (is_pair && travels) {
+      using grouped = std::pair<key_of, std::vector<value_of>>;
+      const auto count = core_->partitions_or_default(partitions);
+      return dataset<grouped>{core_,
+                              reader("group_by_key", detail::make_operation<detail::group_read<key_of, value_of>>(),
+                                     {plain_shuffle(count)}, count)};
+    } else {
+      return dataset<detail::refused>{};
+    }
   }
 
-  /// A pair (key, (left, right)) for every two values of one key.
-  template <class W>
-  auto join(const dataset<std::pair<typename detail::pair_types<T>::key, W>>& right,
-            std::uint32_t partitions = 0) const {
+  /// A pair (key, (left, right)) for every two values of one key. `right`: pairs with the same type of key.
+  template <class U>
+  auto join(const dataset<U>& right, std::uint32_t partitions = 0) const {
     check_pair();
-    using joined = std::pair<key_of, std::pair<value_of, W>>;
-    const auto count = core_->partitions_or_default(partitions);
-    auto step = detail::make_operation<detail::join_read<key_of, value_of, W>>();
-    return dataset<joined>{core_,
-                           reader("join", std::move(step), {plain_shuffle(count), right.plain_shuffle(count)}, count)};
+    if constexpr (!std::is_same_v<U, detail::refused>) {
+      dataset<U>::check_pair();
+      constexpr bool pairs = is_pair && dataset<U>::is_pair;
+      constexpr bool same_key = std::is_same_v<key_of, typename dataset<U>::key_of>;
+      static_assert(!pairs || same_key,
+                    "troupe: join needs the same type of key on both sides, for keys are compared by their bytes. "
+                    "Cure: .map(...) one side to the other's type of key before it.");
+      if constexpr (pairs && same_key && travels && dataset<U>::travels) {
+        using right_value = typename dataset<U>::value_of;
+        using joined = std::pair<key_of, std::pair<value_of, right_value>>;
+        const auto count = core_->partitions_or_default(partitions);
+        auto step = detail::make_operation<detail::join_read<key_of, value_of, right_value>>();
+        return dataset<joined>{
+            core_, reader("join", std::move(step), {plain_shuffle(count), right.plain_shuffle(count)}, count)};
+      } else {
+        return dataset<detail::refused>{};
+      }
+    } else {
+      return dataset<detail::refused>{};
+    }
   }
 
   /// The pairs in the order of their keys (`operator<`, or the other way round), over all partitions; equal keys keep
@@ -164,7 +207,10 @@ public:
   /// keys, where there is more than one partition to make.
   dataset sort_by_key(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
     check_pair();
-    return sort_as<detail::sorted_pairs<key_of, value_of>>("sort_by_key", order, partitions);
+    if constexpr (is_pair)
+      return sort_as<detail::sorted_pairs<key_of, value_of>>("sort_by_key", order, partitions);
+    else
+      return *this;
   }
 
   /// The same for the records themselves.
@@ -182,7 +228,7 @@ public:
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->profile = std::move(profile);
     node->records.reset();
-    if constexpr (detail::can_travel<T>::value)
+    if constexpr (travels)
       node->records = detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
                                         detail::make_operation<detail::partition_read<T>>()};
     return {core_, std::move(node)};
@@ -213,17 +259,17 @@ public:
   /// or had to make room is computed again when it is needed. They stay until `unpersist`, or until nobody has this
   /// dataset or one made from it any more.
   dataset persist(storage_level level) const {
-    static_assert(detail::can_travel<T>::value,
-                  "troupe: records that are kept must be able to travel. Cure: write a troupe_serialize for their type "
-                  "(see serialize.hpp)");
+    detail::check_travels<detail::stuck_part<T>>();
     auto node = std::make_shared<detail::dataset_node>(*node_);
-    auto [reference, published] =
-        core_->publish({std::make_shared<const char>(), typeid(char), [] { return std::string{}; }});
-    node->kept =
-        std::make_shared<detail::kept_records>(kept_dataset{reference.id, level},
-                                               detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
-                                                                 detail::make_operation<detail::partition_read<T>>()},
-                                               std::move(published));
+    if constexpr (travels) {
+      auto [reference, published] =
+          core_->publish({std::make_shared<const char>(), typeid(char), [] { return std::string{}; }});
+      node->kept =
+          std::make_shared<detail::kept_records>(kept_dataset{reference.id, level},
+                                                 detail::hand_over{detail::make_operation<detail::partition_write<T>>(),
+                                                                   detail::make_operation<detail::partition_read<T>>()},
+                                                 std::move(published));
+    }
     return {core_, std::move(node)};
   }
   /// The same in memory, where there is room.
@@ -273,24 +319,36 @@ public:
   template <class... C, class F>
   std::optional<T> reduce(const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, T, T, T>();
-    const auto encoded = detail::encode_captures(c, core_->publisher());
-    detail::closure<F, captures<C...>> function{c};
+    detail::check_travels<detail::stuck_part<T>>();
     std::optional<T> total;
-    act(detail::make_operation<detail::reduce_terminal<T, F, captures<C...>>>(encoded.bytes), "reduce",
-        [&](std::string_view bytes) {
-          auto part = decode_value<std::optional<T>>(bytes);
-          if (!part) return;
-          if (total)
-            total = function(std::move(*total), std::move(*part));
-          else
-            total = std::move(part);
-        });
+    if constexpr (travels && detail::is_callable<F, captures<C...>, T, T, T>) {
+      const auto encoded = detail::encode_captures(c, core_->publisher());
+      detail::closure<F, captures<C...>> function{c};
+      act(detail::make_operation<detail::reduce_terminal<T, F, captures<C...>>>(encoded.bytes), "reduce",
+          [&](std::string_view bytes) {
+            auto part = decode_value<std::optional<T>>(bytes);
+            if (!part) return;
+            if (total)
+              total = function(std::move(*total), std::move(*part));
+            else
+              total = std::move(part);
+          });
+    }
     return total;
   }
 
   /// The `count` records that come first where `before(a, b)` says that `a` comes before `b`; among equal ones those of
   /// earlier partitions. Without `before`: the largest (pairs by value, then the smaller key).
-  std::vector<T> top(std::uint64_t count) const { return top(count, largest_first{}); }
+  std::vector<T> top(std::uint64_t count) const {
+    static_assert(detail::is_ordered<T>::value,
+                  "troupe: top needs an operator< for the type of the records (of pairs: for "
+                  "both halves). Cure: write one, as a member or next to the type, or give "
+                  "an order: .top(3, [](const record& a, const record& b) { … })");
+    if constexpr (detail::is_ordered<T>::value)
+      return top(count, largest_first{});
+    else
+      return {};
+  }
   template <class F>
   std::vector<T> top(std::uint64_t count, F before) const {
     return top(count, with(), before);
@@ -298,14 +356,19 @@ public:
   template <class... C, class F>
   std::vector<T> top(std::uint64_t count, const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, bool, const T&, const T&>();
-    const auto encoded = detail::encode_captures(c, core_->publisher());
-    using order = detail::closure<F, captures<C...>>;
-    detail::best_records<T, order> best{static_cast<std::size_t>(count), order{c}};
-    act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded.bytes), "top",
-        [&](std::string_view bytes) {
-          for (auto& record : decode_value<std::vector<T>>(bytes)) best.add(std::move(record));
-        });
-    return best.take();
+    detail::check_travels<detail::stuck_part<T>>();
+    if constexpr (travels && detail::is_callable<F, captures<C...>, bool, const T&, const T&>) {
+      const auto encoded = detail::encode_captures(c, core_->publisher());
+      using order = detail::closure<F, captures<C...>>;
+      detail::best_records<T, order> best{static_cast<std::size_t>(count), order{c}};
+      act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded.bytes),
+          "top", [&](std::string_view bytes) {
+            for (auto& record : decode_value<std::vector<T>>(bytes)) best.add(std::move(record));
+          });
+      return best.take();
+    } else {
+      return {};
+    }
   }
 
   /// Calls `f(record)` in the executors, for its effects. A task that runs again (after a failure) repeats them.
@@ -317,9 +380,11 @@ public:
   template <class... C, class F>
   void foreach (const captures<C...>& c, F) const {
     detail::check_call<F, captures<C...>, void, T>();
-    const auto encoded = detail::encode_captures(c, core_->publisher());
-    act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(encoded.bytes), "foreach",
-        [](std::string_view) {});
+    if constexpr (detail::is_callable<F, captures<C...>, void, T>) {
+      const auto encoded = detail::encode_captures(c, core_->publisher());
+      act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(encoded.bytes), "foreach",
+          [](std::string_view) {});
+    }
   }
 
   /// Writes each record of a dataset of strings as a line, one file `part-00000` and so on for each partition, below a
@@ -330,10 +395,12 @@ public:
     static_assert(std::is_same_v<T, std::string>,
                   "troupe: save_as_text writes records of type std::string. Cure: .map(...) the records to their lines "
                   "before it.");
-    detail::text_directory into{directory};
-    act(detail::text_terminal(into.staging()), "save_as_text",
-        [&](std::string_view name) { into.publish(decode_value<std::string>(name)); });
-    into.commit();
+    if constexpr (std::is_same_v<T, std::string>) {
+      detail::text_directory into{directory};
+      act(detail::text_terminal(into.staging()), "save_as_text",
+          [&](std::string_view name) { into.publish(decode_value<std::string>(name)); });
+      into.commit();
+    }
   }
 
 private:
@@ -345,38 +412,50 @@ private:
   using edge_pointer = std::shared_ptr<const detail::shuffle_edge>;
   using key_of = typename detail::pair_types<T>::key;
   using value_of = typename detail::pair_types<T>::value;
+  static constexpr bool is_pair = detail::pair_types<T>::is_pair;
+  static constexpr bool travels = detail::can_travel<T>::value;
 
   dataset(std::shared_ptr<detail::session_core> core, node_pointer node)
     : core_(std::move(core)), node_(std::move(node)) {}
 
   static constexpr void check_pair() {
-    static_assert(detail::pair_types<T>::is_pair,
+    static_assert(is_pair,
                   "troupe: operations by key need records of type std::pair<key, value>. Cure: .map([](record r) { "
                   "return std::pair{key, value}; }) before it.");
+    if constexpr (is_pair) detail::check_travels<detail::stuck_part<T>>();
   }
 
   template <class Out, class Operation, class... C>
-  dataset<Out> narrow(const char* name, const captures<C...>& c) const {
+  auto narrow(const char* name, const captures<C...>& c) const {
     static_assert(!std::is_void_v<Out>, "troupe: this function returns nothing where a record is expected");
-    auto node = std::make_shared<detail::dataset_node>();
-    node->name = name;
-    node->partitions = node_->partitions;
-    auto encoded = detail::encode_captures(c, core_->publisher());
-    node->step = detail::make_operation<Operation>(std::move(encoded.bytes));
-    node->held = std::move(encoded.held);
-    node->parent = node_;
-    return {core_, std::move(node)};
+    if constexpr (!std::is_void_v<Out>) detail::check_record<Out>();
+    if constexpr (std::is_void_v<Out> || detail::holds_view<Out>::value) {
+      return dataset<detail::refused>{};
+    } else {
+      auto node = std::make_shared<detail::dataset_node>();
+      node->name = name;
+      node->partitions = node_->partitions;
+      auto encoded = detail::encode_captures(c, core_->publisher());
+      node->step = detail::make_operation<Operation>(std::move(encoded.bytes));
+      node->held = std::move(encoded.held);
+      node->parent = node_;
+      return dataset<Out>{core_, std::move(node)};
+    }
   }
 
   template <class Operation, class In, class F, class... C>
   auto expand(const char* name, const captures<C...>& c) const {
     detail::check_closure<F>();
     using record = typename detail::expansion<In, F, captures<C...>>::record;
-    static_assert(!std::is_void_v<record>,
+    constexpr bool known = !std::is_void_v<record>;
+    static_assert(known || !detail::can_be_made_anew<F>,
                   "troupe: the function given to flat_map or map_partitions must return a container of records, or "
                   "take a last parameter troupe::emitter<U>& and call it for each; before that it takes the captures "
                   "given by troupe::with and the record (map_partitions: a std::vector of records)");
-    return narrow<record, Operation>(name, c);
+    if constexpr (known && detail::can_be_made_anew<F>)
+      return narrow<record, Operation>(name, c);
+    else
+      return dataset<detail::refused>{};
   }
 
   edge_pointer shuffle(operation write, std::uint32_t buckets,
@@ -389,8 +468,16 @@ private:
 
   template <class Form>
   dataset sort_as(const char* name, sort_order order, std::uint32_t partitions) const {
-    return order == sort_order::ascending ? sort_as<Form, false>(name, partitions)
-                                          : sort_as<Form, true>(name, partitions);
+    constexpr bool ordered = detail::is_ordered<typename Form::key>::value;
+    detail::check_travels<detail::stuck_part<T>>();
+    static_assert(ordered, "troupe: sorting needs an operator< for the type of the key, and of all that it is made of. "
+                           "Cure: write one, as a member or next to the type, or .map(...) the records to keys that "
+                           "have one.");
+    if constexpr (ordered && travels)
+      return order == sort_order::ascending ? sort_as<Form, false>(name, partitions)
+                                            : sort_as<Form, true>(name, partitions);
+    else
+      return *this;
   }
   template <class Form, bool Down>
   dataset sort_as(const char* name, std::uint32_t partitions) const {
@@ -430,11 +517,14 @@ private:
   }
 
   std::vector<T> gather(std::uint64_t limit, const char* action) const {
+    detail::check_travels<detail::stuck_part<T>>();
     std::vector<T> records;
-    act(detail::make_operation<detail::collect_terminal<T>>(encode_value(limit)), action, [&](std::string_view bytes) {
-      decoder in{bytes};
-      while (!in.at_end()) records.push_back(serializer<T>::read(in));
-    });
+    if constexpr (travels)
+      act(detail::make_operation<detail::collect_terminal<T>>(encode_value(limit)), action,
+          [&](std::string_view bytes) {
+            decoder in{bytes};
+            while (!in.at_end()) records.push_back(serializer<T>::read(in));
+          });
     return records;
   }
 

@@ -18,8 +18,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -28,6 +30,7 @@
 
 #include <troupe/runtime/api/closure.hpp>
 #include <troupe/runtime/api/compile.hpp>
+#include <troupe/runtime/api/refused.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
@@ -57,12 +60,14 @@ struct task_types {
   using captures = Captures;
   using argument = Argument;
   static constexpr bool raw = Raw;
+  static constexpr bool known = true;
+  static constexpr bool changes = false; ///< what it is given
 };
 
+/// Of anything else than the forms below.
 template <class F>
-struct task_signature {
-  static_assert(!sizeof(F), "troupe: a task function is R f(), R f(argument), R f(captures, argument), or std::string "
-                            "f(task_context&, std::string_view captures, std::string_view argument)");
+struct task_signature : task_types<refused, nothing, refused> {
+  static constexpr bool known = false;
 };
 template <class R>
 struct task_signature<R (*)()> : task_types<R, nothing, nothing> {};
@@ -71,15 +76,11 @@ inline constexpr bool is_changeable = std::is_lvalue_reference_v<A> && !std::is_
 
 template <class R, class A>
 struct task_signature<R (*)(A)> : task_types<R, nothing, std::decay_t<A>> {
-  static_assert(
-      !is_changeable<A>,
-      "troupe: a task function takes its argument by value or by const reference: nobody would see the change");
+  static constexpr bool changes = is_changeable<A>;
 };
 template <class R, class C, class A>
 struct task_signature<R (*)(C, A)> : task_types<R, std::decay_t<C>, std::decay_t<A>> {
-  static_assert(!is_changeable<C> && !is_changeable<A>,
-                "troupe: a task function takes its captures and its argument by value or by const reference: other "
-                "tasks have the same captures, and nobody would see the change");
+  static constexpr bool changes = is_changeable<C> || is_changeable<A>;
 };
 template <>
 struct task_signature<task_function> : task_types<std::string, std::string, std::string, true> {};
@@ -94,11 +95,44 @@ std::string encode_part(const T& value) {
   return encoded;
 }
 
+template <class T>
+inline constexpr bool is_absent_or_travels =
+    std::disjunction_v<std::is_void<T>, std::is_same<T, nothing>, can_travel<T>>;
+
+/// Whether functions of type `F` can be tasks: they can be called, and what they take and give travels.
+template <class F, class Types = task_signature<F>>
+inline constexpr bool is_task =
+    Types::known && !Types::changes && is_absent_or_travels<typename Types::result> &&
+    is_absent_or_travels<typename Types::captures> && is_absent_or_travels<typename Types::argument>;
+
+template <class T>
+constexpr void check_part_travels() {
+  if constexpr (!is_absent_or_travels<T>) check_travels<stuck_part<T>>();
+}
+/// Fails to compile, with the cure, where they cannot.
+template <class F>
+constexpr void check_task() {
+  using types = task_signature<F>;
+  static_assert(types::known,
+                "troupe: a task function is R f(), R f(argument), R f(captures, argument), or std::string "
+                "f(task_context&, std::string_view captures, std::string_view argument)");
+  static_assert(!types::changes,
+                "troupe: a task function takes its argument by value or by const reference, and its captures likewise: "
+                "nobody would see the change");
+  if constexpr (types::known) {
+    check_part_travels<typename types::result>();
+    check_part_travels<typename types::captures>();
+    check_part_travels<typename types::argument>();
+  }
+}
+
 template <auto Function>
 std::string run_task(task_context& context, std::string_view captures, std::string_view argument) {
   using types = task_signature<decltype(Function)>;
   if constexpr (types::raw) {
     return Function(context, captures, argument);
+  } else if constexpr (!is_task<decltype(Function)>) {
+    return {}; // check_task has said why
   } else {
     const auto call = [&]() -> decltype(auto) {
       if constexpr (!std::is_same_v<typename types::captures, nothing>)
@@ -185,7 +219,8 @@ public:
   /// Starts only when all tasks of an earlier stage of this job are done.
   template <class R2, class A2>
   task_stage& after(const task_stage<R2, A2>& earlier) {
-    stage().dependencies.push_back({earlier.index_, dependency_kind::all});
+    if constexpr (!std::is_same_v<R2, detail::refused>)
+      stage().dependencies.push_back({earlier.index_, dependency_kind::all});
     return *this;
   }
 
@@ -210,6 +245,9 @@ private:
   friend class task_stage;
   using encode_function = std::string (*)(const A&);
 
+  /// Throws std::invalid_argument where it is not.
+  void check_last_of(const job& j) const;
+
   task_stage(std::shared_ptr<detail::job_draft> draft, encode_function encode, R (*decode)(std::string_view))
     : draft_(std::move(draft)), index_(static_cast<std::uint32_t>(draft_->size() - 1)), encode_(encode),
       decode_(decode) {}
@@ -222,12 +260,35 @@ private:
   R (*decode_)(std::string_view);
 };
 
+/// Of a function that cannot be a task: it takes everything, see refused.hpp.
+template <>
+class task_stage<detail::refused, detail::refused> {
+public:
+  task_stage& tasks(std::uint32_t) { return *this; }
+  template <class Values>
+  task_stage& arguments(const Values&) {
+    return *this;
+  }
+  template <class Value>
+  task_stage& arguments(std::initializer_list<Value>) {
+    return *this;
+  }
+  task_stage& prefer(const std::vector<std::vector<std::string>>&) { return *this; }
+  template <class Stage>
+  task_stage& after(const Stage&) {
+    return *this;
+  }
+  task_stage& barrier() { return *this; }
+  task_stage& profile(const resource_profile&) { return *this; }
+};
+
 /// A stage that has a name and nothing else yet.
 class stage_name {
 public:
   /// What its tasks run.
   template <detail::fixed_text Name, auto Function>
   auto run(named_task<Name, Function> task) {
+    detail::check_task<decltype(Function)>();
     using captures = typename named_task<Name, Function>::types::captures;
     static_assert(std::is_same_v<captures, detail::nothing> || named_task<Name, Function>::types::raw,
                   "troupe: this task function takes captures: .run(task, captures)");
@@ -236,8 +297,11 @@ public:
   /// The same with the captures that all its tasks share.
   template <detail::fixed_text Name, auto Function>
   auto run(named_task<Name, Function> task, const typename named_task<Name, Function>::types::captures& captures) {
+    detail::check_task<decltype(Function)>();
     if constexpr (named_task<Name, Function>::types::raw)
       return draft(task, [captures](const auto&) { return detail::encoded_captures{captures, {}}; });
+    else if constexpr (!detail::is_task<decltype(Function)>)
+      return task_stage<detail::refused, detail::refused>{};
     else
       return draft(task, [shared = std::make_shared<const troupe::captures<std::decay_t<decltype(captures)>>>(
                               troupe::with(captures))](const detail::publish_function& publish) {
@@ -256,19 +320,23 @@ private:
     using types = typename named_task<Name, Function>::types;
     using result = typename types::result;
     using argument = typename types::argument;
-    detail::drafted_stage stage;
-    stage.spec.name = std::move(name_);
-    stage.spec.tasks = 1;
-    stage.task = named_task<Name, Function>::index();
-    stage.captures = std::move(captures);
-    draft_->push_back(std::move(stage));
-    if constexpr (types::raw)
-      return task_stage<result, argument>{draft_, [](const std::string& bytes) { return bytes; },
-                                          [](std::string_view bytes) { return std::string{bytes}; }};
-    else if constexpr (std::is_void_v<result>)
-      return task_stage<result, argument>{draft_, encode_argument<argument>, [](std::string_view) {}};
-    else
-      return task_stage<result, argument>{draft_, encode_argument<argument>, &decode_value<result>};
+    if constexpr (!detail::is_task<decltype(Function)>)
+      return task_stage<detail::refused, detail::refused>{};
+    else {
+      detail::drafted_stage stage;
+      stage.spec.name = std::move(name_);
+      stage.spec.tasks = 1;
+      stage.task = named_task<Name, Function>::index();
+      stage.captures = std::move(captures);
+      draft_->push_back(std::move(stage));
+      if constexpr (types::raw)
+        return task_stage<result, argument>{draft_, [](const std::string& bytes) { return bytes; },
+                                            [](std::string_view bytes) { return std::string{bytes}; }};
+      else if constexpr (std::is_void_v<result>)
+        return task_stage<result, argument>{draft_, encode_argument<argument>, [](std::string_view) {}};
+      else
+        return task_stage<result, argument>{draft_, encode_argument<argument>, &decode_value<result>};
+    }
   }
   template <class A>
   static std::string encode_argument(const A& value) {
@@ -296,6 +364,8 @@ public:
 
 private:
   friend class session;
+  template <class, class>
+  friend class task_stage;
 
   /// And what has to stay as long as it runs.
   std::pair<job_spec, std::vector<std::shared_ptr<const void>>> build(const compile_options& options,
@@ -305,5 +375,11 @@ private:
   std::string name_;
   std::shared_ptr<detail::job_draft> draft_;
 };
+
+template <class R, class A>
+void task_stage<R, A>::check_last_of(const job& j) const {
+  if (draft_ != j.draft_ || index_ + 1 != j.draft_->size())
+    throw std::invalid_argument("results can be had of the last stage of job '" + j.name() + "' only");
+}
 
 } // namespace troupe

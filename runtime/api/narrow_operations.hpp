@@ -124,14 +124,17 @@ protected:
 };
 
 template <class In, class F, class Captures>
-using mapped = std::remove_cvref_t<typename call<F, Captures, In>::result>;
+using mapped = std::decay_t<typename call<F, Captures, In>::result>;
 
 template <class In, class F, class Captures>
 class map_operation final
   : public narrow_operation<map_operation<In, F, Captures>, In, mapped<In, F, Captures>, F, Captures> {
 public:
   using map_operation::narrow_operation::narrow_operation;
-  void push(In&& record) override { this->out_.push(this->function_(std::move(record))); }
+  void push(In&& record) override {
+    // A function that returns a reference shows a value that belongs to somebody: the next step gets a copy.
+    this->out_.push(static_cast<mapped<In, F, Captures>>(this->function_(std::move(record))));
+  }
 };
 
 template <class In, class F, class Captures>

@@ -13,12 +13,14 @@
 ///     template <class Archive>
 ///     void troupe_serialize(Archive& archive, point& p) { archive(p.x, p.y, p.label); }
 ///
-/// The same function writes and reads (writing never changes the value), so the two cannot differ. The type must be
-/// default constructible. A class of plain bytes with constructors or private members may say
-/// `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs
-/// another way (a checked constructor, say) specialises `troupe::serializer<T>` with the two functions `write` and
-/// `read`. Pointers, references, `std::string_view`, `std::span` and C strings are refused at compile time: they would
-/// arrive without what they point to.
+/// The same function writes and reads (writing never changes the value), so the two cannot differ. It stands in the
+/// namespace of the type and takes the value as `T&`; the type must be default constructible. One that forgets a member
+/// of a struct does not compile; where that is meant, or the members are named in several calls of the archive, say
+/// `template <> inline constexpr bool troupe::names_some_members<point> = true;`. A class of plain bytes with
+/// constructors or private members may say `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;`
+/// in place of that. A type that needs another way (a checked constructor, say) specialises `troupe::serializer<T>`
+/// with the two functions `write` and `read`. Pointers, references, `std::string_view`, `std::span` and C strings are
+/// refused at compile time: they would arrive without what they point to.
 
 #include <algorithm>
 #include <bit>
@@ -37,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/member_count.hpp>
 #include <troupe/runtime/api/plain_bytes.hpp>
 #include <troupe/runtime/api/type_parts.hpp>
 
@@ -50,6 +53,11 @@ public:
 
 template <class T>
 struct serializer;
+
+/// Set it to true for a struct of your own whose `troupe_serialize` leaves members out on purpose, or names them in
+/// several calls of the archive.
+template <class T>
+inline constexpr bool names_some_members = false;
 
 namespace detail {
 
@@ -127,7 +135,10 @@ public:
   /// Replaces the values one after another.
   template <class... Ts>
   decoder& operator()(Ts&... values) {
-    ((values = serializer<Ts>::read(*this)), ...);
+    constexpr bool assignable = (std::is_move_assignable_v<Ts> && ...);
+    static_assert(assignable, "troupe: troupe_serialize gives the archive what cannot be changed when a value is read. "
+                              "Cure: take the value as T&, and let its members be neither constant nor references.");
+    if constexpr (assignable) ((values = serializer<Ts>::read(*this)), ...);
     return *this;
   }
 
@@ -221,13 +232,54 @@ concept has_serialize_hook = requires(encoder& writer, decoder& reader, T& value
 
 namespace detail {
 
+/// True where it is one that would read into a copy, since it takes what is no variable.
+template <class T>
+concept has_copying_hook = has_serialize_hook<T> && requires(decoder& reader) {
+  troupe_serialize(reader, std::declval<T>());
+};
+
+/// Stands for the archive while a program is compiled, to see how many members of `T` a `troupe_serialize` names.
+template <class T>
+class naming_archive : public encoder {
+public:
+  using encoder::encoder;
+  template <class... Ts>
+  naming_archive& operator()(const Ts&...) {
+    static_assert(sizeof...(Ts) >= member_count<T>,
+                  "troupe: this troupe_serialize names fewer members than the struct has: the others would be lost in "
+                  "silence. Cure: name all of them in one call, archive(value.a, value.b, …), or, where that is meant, "
+                  "say `template <> inline constexpr bool troupe::names_some_members<T> = true;`");
+    return *this;
+  }
+};
+
+template <class T>
+concept takes_naming_archive = requires(naming_archive<T>& archive, T& value) {
+  troupe_serialize(archive, value);
+};
+/// Has the hook of `T` compiled with it; nothing calls this.
+template <class T>
+void compile_naming_hook(naming_archive<T>& archive, T& value) {
+  troupe_serialize(archive, value);
+}
+/// Fails to compile where the hook of `T` forgets a member, as far as the compiler can tell.
+template <class T>
+constexpr void check_names_members() {
+  if constexpr (!names_some_members<T> && member_count<T> != 0 && takes_naming_archive<T>)
+    static_cast<void>(static_cast<void (*)(naming_archive<T>&, T&)>(&compile_naming_hook<T>));
+}
+
 template <class T>
 inline constexpr bool is_empty_record = std::is_empty_v<T>&& std::is_trivially_default_constructible_v<T>;
 
+/// Whether it is said how a `T` travels.
+template <class T>
+inline constexpr bool has_wire_form = is_number<T> || std::is_enum_v<T> || is_empty_record<T> ||
+                                      has_serialize_hook<T> || protobuf_message<T> || is_plain_bytes<T>;
+
 /// Whether the primary serializer knows what to do.
 template <class T>
-inline constexpr bool travels_by_itself = is_number<T> || std::is_enum_v<T> || is_empty_record<T> ||
-                                          has_serialize_hook<T> || protobuf_message<T> || is_plain_bytes<T>;
+inline constexpr bool travels_by_itself = has_wire_form<T>&& std::is_default_constructible_v<T> && !has_copying_hook<T>;
 
 /// Fails to compile, with the cure, where `T` cannot travel as it stands.
 template <class T>
@@ -237,11 +289,17 @@ constexpr void check_travels() {
                 "process without what it points to. Cure: send the value itself, e.g. std::string{text} in place of a "
                 "C string or std::string_view, std::vector in place of std::span.");
   static_assert(
-      is_view<T>::value || travels_by_itself<T>,
-      "troupe: this type does not say how it travels between processes. Cure: write next to it "
+      is_view<T>::value || has_wire_form<T>,
+      "troupe: this type does not say how it travels between processes. Cure: write next to it, in its namespace, "
       "`template <class Archive> void troupe_serialize(Archive& archive, T& value) { archive(value.a, "
       "value.b); }` naming every member, or specialise troupe::serializer<T>; a trivially copyable class without "
       "pointers may say `template <> inline constexpr bool troupe::travels_as_bytes<T> = true;`.");
+  static_assert(
+      is_view<T>::value || !has_wire_form<T> || std::is_default_constructible_v<T>,
+      "troupe: this type has no default constructor, so that no value can be made to read into. Cure: give it "
+      "one, T() = default; or specialise troupe::serializer<T>, whose `read` makes the value as it likes.");
+  static_assert(!has_copying_hook<T>, "troupe: this type's troupe_serialize does not take the value as T&, so that "
+                                      "what is read would be lost. Cure: (Archive& archive, T& value)");
 }
 
 } // namespace detail
@@ -260,7 +318,10 @@ struct serializer {
       out.number(value);
     else if constexpr (std::is_enum_v<T>)
       out.number(static_cast<std::underlying_type_t<T>>(value));
-    else if constexpr (has_serialize_hook<T>) {
+    else if constexpr (!detail::travels_by_itself<T>) {
+      // said above
+    } else if constexpr (has_serialize_hook<T>) {
+      detail::check_names_members<T>();
       const auto before = out.written();
       troupe_serialize(out, const_cast<T&>(value)); // the one hook serves both ways; an encoder only reads
       // Readers believe no count that is larger than the bytes left; see decoder::count.
@@ -286,7 +347,9 @@ struct serializer {
 
   static T read(decoder& in) {
     detail::check_travels<T>();
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (!detail::travels_by_itself<T>) {
+      throw std::logic_error("this type cannot travel"); // said above
+    } else if constexpr (std::is_same_v<T, bool>) {
       const auto byte = in.number<std::uint8_t>();
       if (byte > 1) throw decode_error("a bool is " + std::to_string(byte));
       return byte == 1;
@@ -330,11 +393,22 @@ struct can_travel : std::bool_constant<!is_view<T>::value && [] {
     return true;
 }()> {};
 
-/// `check_travels` for a type and all that it is made of, as far as the type system shows it.
 template <class T>
-constexpr void check_travels_deeply() {
-  static_cast<void>(&serializer<T>::write);
-}
+struct stuck;
+template <class... Ts>
+struct stuck_among : std::type_identity<char> {};
+template <class T, class... Rest>
+struct stuck_among<T, Rest...>
+  : std::conditional_t<can_travel<std::remove_cv_t<T>>::value, stuck_among<Rest...>, stuck<std::remove_cv_t<T>>> {};
+template <class... Ts>
+stuck_among<Ts...> stuck_of(const type_list<Ts...>&);
+template <class T>
+struct stuck : std::conditional_t<parts_of<T>::known, decltype(stuck_of(parts_of<T>{})), std::type_identity<T>> {};
+
+/// The first of the types that `T` is made of which cannot travel, for check_travels to name; `char` where there is
+/// none.
+template <class T>
+using stuck_part = typename stuck_among<T>::type;
 
 } // namespace detail
 

@@ -30,11 +30,19 @@ public:
 
   /// Values of this program; they travel with the job.
   template <class T>
-  dataset<T> parallelize(const std::vector<T>& values, std::uint32_t partitions = 0) {
-    auto node = source("parallelize", core_->partitions_or_default(partitions));
-    node->step = detail::make_operation<detail::values_source<T>>();
-    node->arguments = detail::values_column(values, node->partitions);
-    return {core_, std::move(node)};
+  detail::dataset_of<T> parallelize(const std::vector<T>& values, std::uint32_t partitions = 0) {
+    detail::check_record<T>();
+    if constexpr (detail::holds_view<T>::value) {
+      return {};
+    } else {
+      detail::check_travels<detail::stuck_part<T>>();
+      auto node = source("parallelize", core_->partitions_or_default(partitions));
+      if constexpr (detail::can_travel<T>::value) {
+        node->step = detail::make_operation<detail::values_source<T>>();
+        node->arguments = detail::values_column(values, node->partitions);
+      }
+      return {core_, std::move(node)};
+    }
   }
 
   /// The lines of text files, without line ends. A pattern may hold `*`, `?` and `[…]`; a file with several names
@@ -60,7 +68,7 @@ public:
   template <class T>
   auto broadcast(T&& value) {
     using type = std::decay_t<T>;
-    detail::check_travels_deeply<type>();
+    detail::check_travels<detail::stuck_part<type>>();
     auto shared = std::make_shared<const type>(std::forward<T>(value));
     auto [reference, published] = core_->publish({shared, typeid(type), [&] { return encode_value(*shared); }});
     // Who keeps it keeps the value as well, in which there may be other handles.
@@ -75,13 +83,19 @@ public:
   /// std::invalid_argument where `last` is not the last stage of `j`.
   template <class R, class A>
   std::vector<R> run(const job& j, const task_stage<R, A>& last) {
-    static_assert(!std::is_void_v<R>, "troupe: this stage's tasks give no results: session.run(job)");
-    if (last.draft_ != j.draft_ || last.index_ + 1 != j.draft_->size())
-      throw std::invalid_argument("results can be had of the last stage of job '" + j.name() + "' only");
     std::vector<R> results;
-    auto [spec, held] = j.build(core_->options().jobs, last.index_, core_->publisher());
-    core_->run(std::move(spec), [&](std::string_view bytes) { results.push_back(last.decode_(bytes)); });
+    if constexpr (!std::is_same_v<R, detail::refused>) {
+      last.check_last_of(j);
+      auto [spec, held] = j.build(core_->options().jobs, last.index_, core_->publisher());
+      core_->run(std::move(spec), [&](std::string_view bytes) { results.push_back(last.decode_(bytes)); });
+    }
     return results;
+  }
+  /// The same where the tasks of the last stage give no results.
+  template <class A>
+  void run(const job& j, const task_stage<void, A>& last) {
+    last.check_last_of(j);
+    run(j);
   }
 
   /// The same session for jobs of a pool (see `troupe.scheduler.mode`), also of what datasets run that it makes. Its

@@ -120,6 +120,18 @@ TEST_F(datasets, narrow_operations_run_in_order_within_one_stage) {
   EXPECT_EQ(runner_->jobs.back()->stages.size(), 1u);
 }
 
+TEST_F(datasets, of_what_a_reference_shows_the_next_step_gets_a_copy) {
+  const auto texts = lines().map([](const std::string& line) -> const std::string& { return line; });
+  static_assert(std::is_same_v<decltype(texts)::record_type, std::string>);
+  EXPECT_EQ(texts.collect(), lines().collect());
+  EXPECT_EQ(
+      session_.range(0, 2)
+          .map(with(std::string{"shared"}), [](std::string const& s, std::int64_t) -> const std::string& { return s; })
+          .map([](std::string s) { return std::move(s) + "!"; })
+          .collect(),
+      (std::vector<std::string>{"shared!", "shared!"}));
+}
+
 TEST_F(datasets, captures_come_before_the_record) {
   const auto numbers = session_.range(0, 6);
   EXPECT_EQ(numbers

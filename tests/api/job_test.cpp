@@ -104,6 +104,15 @@ TEST_F(named_tasks, results_of_another_stage_or_job_are_refused) {
   EXPECT_EQ(session_.run(j, last).size(), 1u);
 }
 
+TEST_F(named_tasks, the_last_stage_may_have_no_results) {
+  job j{"two"};
+  const auto first = j.stage("first").run(task<"test.touch", touch>).arguments({1, 2});
+  const auto last = j.stage("last").run(task<"test.touch", touch>).arguments({3});
+  EXPECT_THROW(session_.run(j, first), std::invalid_argument);
+  session_.run(j, last);
+  EXPECT_EQ(session_.last_job().stages.size(), 2u);
+}
+
 TEST_F(named_tasks, equal_profiles_of_stages_are_one) {
   const auto two = troupe::resource_profile_builder{}
                        .require(troupe::executor_resource_requests{}.cores(4))

@@ -280,6 +280,28 @@ static_assert(!troupe::detail::can_travel<std::pair<int, std::optional<with_text
 static_assert(!troupe::detail::can_travel<std::vector<std::string_view>>::value);
 static_assert(troupe::detail::can_travel<positive>::value && troupe::detail::can_travel<tree>::value);
 
+struct with_scratch {
+  std::string name;
+  std::vector<int> scratch;
+  int number = 0;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, with_scratch& s) {
+  archive(s.name);
+  archive(s.number);
+}
+} // namespace
+template <>
+inline constexpr bool troupe::names_some_members<with_scratch> = true;
+namespace {
+
+TEST(serialize, members_may_stay_behind_where_that_is_said) {
+  const auto back = decode_value<with_scratch>(encode_value(with_scratch{"n", {1, 2}, 3}));
+  EXPECT_EQ(back.name, "n");
+  EXPECT_EQ(back.number, 3);
+  EXPECT_TRUE(back.scratch.empty());
+}
+
 TEST(serialize, protobuf_messages_travel_as_what_they_are) {
   google::protobuf::StringValue text;
   text.set_value("a text");

@@ -1,4 +1,5 @@
-# Compiles SOURCE, which must fail with the text of its first line, `// expect: TEXT`; no text means that it must compile.
+# Compiles SOURCE, which must fail with the text of its first line, `// expect: TEXT`, as the only error and within the
+# first 15 lines of what the compiler says: what stands above and below the cure hides it. No text: it must compile.
 file(STRINGS "${SOURCE}" first LIMIT_COUNT 1)
 string(REGEX REPLACE "^// expect: ?" "" expected "${first}")
 execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only ${FLAGS} "${SOURCE}"
@@ -15,4 +16,15 @@ endif()
 string(FIND "${errors}" "${expected}" position)
 if(position EQUAL -1)
   message(FATAL_ERROR "${SOURCE} is refused, but not with: ${expected}\n${errors}")
+endif()
+string(SUBSTRING "${errors}" 0 ${position} before)
+string(REGEX MATCHALL "\n" before "${before}")
+list(LENGTH before line)
+if(line GREATER_EQUAL 15)
+  message(FATAL_ERROR "${SOURCE} is refused, but the cure stands only behind ${line} lines:\n${errors}")
+endif()
+string(REGEX MATCHALL " error: " all "${errors}")
+list(LENGTH all count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "${SOURCE} is refused with ${count} errors in place of the one:\n${errors}")
 endif()

@@ -2,5 +2,5 @@
 #include "common.hpp"
 
 int main() {
-  session().range(0, 9).flat_map([](std::int64_t n) { return n; }).count();
+  session().range(0, 9).flat_map([](std::int64_t n) { return n; }).filter([](std::int64_t n) { return n > 0; }).count();
 }

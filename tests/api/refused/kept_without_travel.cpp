@@ -1,4 +1,4 @@
-// expect: records that are kept must be able to travel
+// expect: this type does not say how it travels
 #include "common.hpp"
 
 class stays {

@@ -1,4 +1,4 @@
-// expect: a lambda that captures cannot travel to another process
+// expect: a std::function cannot travel to another process
 #include "common.hpp"
 
 int main() {

@@ -1,0 +1,15 @@
+// expect: does not take the value as T&
+#include "common.hpp"
+
+struct reading {
+  std::int64_t at;
+  std::string text;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, const reading& r) {
+  archive(r.at, r.text);
+}
+
+int main() {
+  session().range(0, 9).map([](std::int64_t n) { return reading{n, {}}; }).collect();
+}

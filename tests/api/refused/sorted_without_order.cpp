@@ -1,0 +1,15 @@
+// expect: sorting needs an operator< for the type of the key
+#include "common.hpp"
+
+struct reading {
+  std::int64_t at;
+  std::string text;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, reading& r) {
+  archive(r.at, r.text);
+}
+
+int main() {
+  session().range(0, 9).map([](std::int64_t n) { return std::optional{reading{n, {}}}; }).sorted().collect();
+}

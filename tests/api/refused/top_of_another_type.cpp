@@ -1,0 +1,6 @@
+// expect: this function cannot be called with the captures given by troupe::with
+#include "common.hpp"
+
+int main() {
+  session().range(0, 9).top(3, [](const std::string&, const std::string&) { return true; });
+}
