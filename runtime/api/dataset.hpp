@@ -13,14 +13,18 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/checks.hpp>
 #include <troupe/runtime/api/closure.hpp>
+#include <troupe/runtime/api/derived_operations.hpp>
 #include <troupe/runtime/api/graph.hpp>
 #include <troupe/runtime/api/narrow_operations.hpp>
+#include <troupe/runtime/api/partition_operations.hpp>
 #include <troupe/runtime/api/pipeline_operations.hpp>
 #include <troupe/runtime/api/refused.hpp>
 #include <troupe/runtime/api/session_core.hpp>
@@ -31,62 +35,15 @@
 
 namespace troupe {
 
-namespace detail {
-
 template <class T>
-struct pair_types {
-  static constexpr bool is_pair = false;
-  using key = T; // so that the one message about pairs is not followed by others
-  using value = T;
-};
-template <class K, class V>
-struct pair_types<std::pair<K, V>> {
-  static constexpr bool is_pair = true;
-  using key = K;
-  using value = V;
-};
-
-/// Fails to compile, with the cure, where no dataset can have records of type `T`.
-template <class T>
-constexpr void check_record() {
-  static_assert(!holds_view<T>::value,
-                "troupe: records may not be pointers, references, C strings or views, nor hold any, which mean nothing "
-                "in another process. Cure: return the value itself, e.g. std::string in place of std::string_view.");
-}
-template <class T>
-using dataset_of = std::conditional_t<holds_view<T>::value, dataset<refused>, dataset<T>>;
-
-/// Whether an operation may call `F` with captures and arguments and use what it returns as a `Result` (void: as it
-/// is). Where it may not, check_call says why, and the operation does nothing else.
-template <class F, class Captures, class Result, class... A>
-inline constexpr bool is_callable = can_be_made_anew<F>&& call<F, Captures, A...>::possible &&
-                                    (std::is_void_v<Result> ||
-                                     std::is_convertible_v<typename call<F, Captures, A...>::result, Result>);
-
-template <class F, class Captures, class Result, class... A>
-constexpr void check_call() {
-  check_closure<F>();
-  constexpr bool possible = call<F, Captures, A...>::possible;
-  static_assert(!can_be_made_anew<F> || possible,
-                "troupe: this function cannot be called with the captures given by troupe::with, in their order, and "
-                "then the operation's own arguments (the record; for reduce and top: two of them; for "
-                "map_partitions: a std::vector of records). Cure: take the record by value or as a const reference; "
-                "auto& and T& take none, for records are passed on, not changed in place.");
-  static_assert(!can_be_made_anew<F> || !possible || is_callable<F, Captures, Result, A...>,
-                "troupe: this function returns another type than the operation needs (reduce: the record's type; "
-                "reduce_by_key: the value's; filter and top: bool)");
-}
-
-} // namespace detail
-
-template <class T>
-class dataset {
+class dataset : public detail::derived_operations<T> {
 public:
   using record_type = T;
 
   /// --- narrow operations: each partition by itself, in the same task as what is before it ---
 
   /// One record for each: `f(record)`.
+  /// Spark: map. `words.map([](const std::string& word) { return word.size(); })`
   template <class F>
   auto map(F f) const {
     return map(with(), f);
@@ -101,6 +58,7 @@ public:
   }
 
   /// The records for which `f(record)` is true.
+  /// Spark: filter. `words.filter([](const std::string& word) { return word.size() > 3; })`
   template <class F>
   dataset filter(F f) const {
     return filter(with(), f);
@@ -116,6 +74,7 @@ public:
 
   /// Any number of records for each: `f(record)` returns a container, or `f(record, troupe::emitter<U>& emit)` calls
   /// `emit(value)` for each.
+  /// Spark: flatMap. `words.flat_map([](const std::string& word) { return std::vector{word, word}; })`
   template <class F>
   auto flat_map(F f) const {
     return flat_map(with(), f);
@@ -125,8 +84,9 @@ public:
     return expand<detail::flat_map_operation<T, F, captures<C...>>, T, F>("flat_map", c);
   }
 
-  /// The same for a whole partition at once, empty ones included: `f(std::vector<T>)` returns a container, or
-  /// `f(std::vector<T>, troupe::emitter<U>& emit)`.
+  /// Any number of records for each partition, empty ones included: `f(std::vector<T>)` returns a container, or
+  /// `f(std::vector<T>, troupe::emitter<U>& emit)` calls `emit(value)` for each.
+  /// Spark: mapPartitions. `words.map_partitions([](std::vector<std::string> all) { return all; })`
   template <class F>
   auto map_partitions(F f) const {
     return map_partitions(with(), f);
@@ -136,10 +96,88 @@ public:
     return expand<detail::map_partitions_operation<T, F, captures<C...>>, std::vector<T>, F>("map_partitions", c);
   }
 
+  /// Each record with the chance `fraction`, from 0 to 1: about that part of them, the same ones for the same `seed`.
+  /// Throws std::invalid_argument.
+  /// Spark: sample. `words.sample(0.1)`
+  dataset sample(double fraction, std::uint64_t seed = 0) const {
+    if (!(fraction >= 0 && fraction <= 1))
+      throw std::invalid_argument("sample(" + std::to_string(fraction) + "): give a fraction from 0 to 1");
+    auto node = after("sample");
+    node->step = detail::make_operation<detail::sample_operation<T>>(encode_value(std::pair{fraction, seed}));
+    return {core_, std::move(node)};
+  }
+
+  /// Pairs of a record and its number, from 0, in partition order. At once runs a job that counts the partitions, whose
+  /// records are kept for it, so that nothing runs twice.
+  /// Spark: zipWithIndex. `words.zip_with_index()`
+  dataset<std::pair<T, std::uint64_t>> zip_with_index() const {
+    detail::check_travels<detail::stuck_part<T>>();
+    if constexpr (travels) {
+      const auto records = once();
+      std::vector<std::uint64_t> firsts;
+      std::uint64_t next = 0;
+      records.act(detail::make_operation<detail::count_terminal<T>>(), "count", [&](std::string_view bytes) {
+        firsts.push_back(next);
+        next += decode_value<std::uint64_t>(bytes);
+      });
+      auto node = records.after("zip_with_index");
+      auto encoded = detail::encode_captures(with(std::move(firsts)), core_->publisher());
+      node->step = detail::make_operation<detail::number_operation<T>>(std::move(encoded.bytes));
+      node->held = std::move(encoded.held);
+      return {core_, std::move(node)};
+    } else {
+      return {core_, nullptr};
+    }
+  }
+
+  /// --- operations that move partitions: a shuffle ---
+
+  /// The records of this and then those of `other`, each in its order, in as many partitions as both have.
+  /// Spark: union. `words.union_with(words)`
+  dataset union_with(const dataset& other) const {
+    detail::check_travels<detail::stuck_part<T>>();
+    if constexpr (travels) {
+      const auto count = node_->partitions + other.node_->partitions;
+      std::vector<edge_pointer> edges{moved(count, {}), other.moved(count, {node_->partitions, 1, 1})};
+      return {core_, reader("union_with", detail::make_operation<detail::moved_read<T, 2>>(), std::move(edges), count)};
+    } else {
+      return *this;
+    }
+  }
+
+  /// The same records, spread evenly over `partitions`, in no order that means something.
+  /// Spark: repartition. `words.repartition(8)`
+  dataset repartition(std::uint32_t partitions) const {
+    detail::check_travels<detail::stuck_part<T>>();
+    if constexpr (travels) {
+      const auto count = core_->partitions_or_default(partitions);
+      auto edge = shuffle(detail::make_operation<detail::spread_write<T>>(), count);
+      return {core_,
+              reader("repartition", detail::make_operation<detail::moved_read<T, 1>>(), {std::move(edge)}, count)};
+    } else {
+      return *this;
+    }
+  }
+
+  /// The same records in the same order in no more than so many partitions, each of some that lay side by side.
+  /// Spark: coalesce. `words.coalesce(1)`
+  dataset coalesce(std::uint32_t partitions) const {
+    detail::check_travels<detail::stuck_part<T>>();
+    if constexpr (travels) {
+      const auto count = core_->partitions_or_default(partitions);
+      if (count >= node_->partitions) return *this;
+      std::vector<edge_pointer> edges{moved(count, {0, count, node_->partitions})};
+      return {core_, reader("coalesce", detail::make_operation<detail::moved_read<T, 1>>(), std::move(edges), count)};
+    } else {
+      return *this;
+    }
+  }
+
   /// --- wide operations on pairs (key, value): a shuffle, after which a new stage begins ---
 
   /// One pair per key, its values combined by `f(value, value)`, already before the shuffle. `partitions`: 0 for the
   /// session's default.
+  /// Spark: reduceByKey. `pairs.reduce_by_key(std::plus<>{})`
   template <class F>
   dataset reduce_by_key(F f, std::uint32_t partitions = 0) const {
     return reduce_by_key(with(), f, partitions);
@@ -162,6 +200,7 @@ public:
   }
 
   /// One pair per key with all its values, those of earlier partitions first.
+  /// Spark: groupByKey. `pairs.group_by_key()`
   auto group_by_key(std::uint32_t partitions = 0) const {
     check_pair();
     if constexpr (is_pair && travels) {
@@ -175,24 +214,36 @@ public:
     }
   }
 
-  /// A pair (key, (left, right)) for every two values of one key. `right`: pairs with the same type of key.
-  template <class U>
-  auto join(const dataset<U>& right, std::uint32_t partitions = 0) const {
+  /// One pair per key: what `zero` becomes when `fold(folded, value)` takes up the values of one task, and
+  /// `merge(folded, folded)` what several tasks have. `zero` decides the type: `0L`, not `0`, for large numbers.
+  /// Spark: aggregateByKey. `pairs.aggregate_by_key(0.0, [](double s, auto n) { return s + 0.5 * n; }, std::plus<>{})`
+  template <class A, class Fold, class Merge>
+  auto aggregate_by_key(A zero, Fold fold, Merge merge, std::uint32_t partitions = 0) const {
+    return aggregate_by_key(with(), std::move(zero), fold, merge, partitions);
+  }
+  template <class... C, class A, class Fold, class Merge>
+  auto aggregate_by_key(const captures<C...>& c, A zero, Fold, Merge, std::uint32_t partitions = 0) const {
     check_pair();
-    if constexpr (!std::is_same_v<U, detail::refused>) {
-      dataset<U>::check_pair();
-      constexpr bool pairs = is_pair && dataset<U>::is_pair;
-      constexpr bool same_key = std::is_same_v<key_of, typename dataset<U>::key_of>;
-      static_assert(!pairs || same_key,
-                    "troupe: join needs the same type of key on both sides, for keys are compared by their bytes. "
-                    "Cure: .map(...) one side to the other's type of key before it.");
-      if constexpr (pairs && same_key && travels && dataset<U>::travels) {
-        using right_value = typename dataset<U>::value_of;
-        using joined = std::pair<key_of, std::pair<value_of, right_value>>;
+    if constexpr (is_pair) {
+      detail::check_travels<detail::stuck_part<A>>();
+      detail::check_call<Fold, captures<C...>, A, A, value_of>();
+      detail::check_call<Merge, captures<C...>, A, A, A>();
+      if constexpr (travels && detail::can_travel<A>::value &&
+                    detail::is_callable<Fold, captures<C...>, A, A, value_of> &&
+                    detail::is_callable<Merge, captures<C...>, A, A, A>) {
         const auto count = core_->partitions_or_default(partitions);
-        auto step = detail::make_operation<detail::join_read<key_of, value_of, right_value>>();
-        return dataset<joined>{
-            core_, reader("join", std::move(step), {plain_shuffle(count), right.plain_shuffle(count)}, count)};
+        const auto to_fold = detail::encode_captures(
+            std::apply([&](const C&... values) { return with(std::move(zero), values...); }, c.values),
+            core_->publisher());
+        const auto to_merge = detail::encode_captures(c, core_->publisher());
+        using write = detail::combining_write<key_of, value_of, detail::fold_from_zero<Fold, A, value_of, C...>,
+                                              captures<A, C...>, A>;
+        auto held = to_fold.held;
+        held.insert(held.end(), to_merge.held.begin(), to_merge.held.end());
+        auto edge = shuffle(detail::make_operation<write>(to_fold.bytes), count, std::move(held));
+        auto step = detail::make_operation<detail::reduce_read<key_of, A, Merge, captures<C...>>>(to_merge.bytes);
+        return dataset<std::pair<key_of, A>>{core_,
+                                             reader("aggregate_by_key", std::move(step), {std::move(edge)}, count)};
       } else {
         return dataset<detail::refused>{};
       }
@@ -201,10 +252,39 @@ public:
     }
   }
 
+  /// A pair (key, (left, right)) for every two values of one key. `right`: pairs with the same type of key.
+  /// Spark: join. `pairs.join(pairs)`
+  template <class U>
+  auto join(const dataset<U>& right, std::uint32_t partitions = 0) const {
+    return joined<detail::inner_form>("join", right, partitions);
+  }
+  /// A pair (key, (left, right)) for every two values of one key, and for values on the left side that meet none: the
+  /// right half is a std::optional.
+  /// Spark: leftOuterJoin. `pairs.left_join(pairs)`
+  template <class U>
+  auto left_join(const dataset<U>& right, std::uint32_t partitions = 0) const {
+    return joined<detail::left_form>("left_join", right, partitions);
+  }
+  /// A pair (key, (left, right)) for every two values of one key, and for values on either side that meet none: both
+  /// halves are a std::optional.
+  /// Spark: fullOuterJoin. `pairs.full_join(pairs)`
+  template <class U>
+  auto full_join(const dataset<U>& right, std::uint32_t partitions = 0) const {
+    return joined<detail::full_form>("full_join", right, partitions);
+  }
+  /// One pair (key, (values of the left side, values of the right side)) for each key that either side has.
+  /// Spark: cogroup. `pairs.cogroup(pairs)`
+  template <class U>
+  auto cogroup(const dataset<U>& right, std::uint32_t partitions = 0) const {
+    return joined<detail::group_form>("cogroup", right, partitions);
+  }
+
   /// The pairs in the order of their keys (`operator<`, or the other way round), over all partitions; equal keys keep
   /// their order. Numbers and enums are in the order of their values, whatever `operator<` an enum has; what is no
   /// number comes behind all others, also within pairs and the like. At once runs a job that looks at a sample of the
-  /// keys, where there is more than one partition to make.
+  /// keys, where there is more than one partition to make; the records are kept for it (persist, in memory and on
+  /// disk), so that nothing runs twice.
+  /// Spark: sortByKey. `pairs.sort_by_key(troupe::sort_order::descending)`
   dataset sort_by_key(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
     check_pair();
     if constexpr (is_pair)
@@ -213,7 +293,8 @@ public:
       return *this;
   }
 
-  /// The same for the records themselves.
+  /// The records in their order, as sort_by_key orders keys.
+  /// Spark: sortBy(x => x). `words.sorted()`
   dataset sorted(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
     return sort_as<detail::sorted_wholes<T>>("sorted", order, partitions);
   }
@@ -224,6 +305,7 @@ public:
   /// everything back to the last shuffle, source or other call of this, and where no other one follows, on to the next
   /// shuffle or action. Between two profiles that differ the stage is cut, and its parts are a pipeline: a task of the
   /// later one starts as soon as the same partition of the earlier one is there (`troupe.scheduler.profile-change`).
+  /// Spark: withResources. `words.with_resources(troupe::resource_profile{})`
   dataset with_resources(resource_profile profile) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->profile = std::move(profile);
@@ -237,6 +319,7 @@ public:
   /// The tasks that compute this dataset are a gang, with all that is computed in the same tasks (see with_resources):
   /// they start together, and one that fails fails them all, which then run again. Functions of them may call
   /// `task_context::current().barrier()` and `all_gather(text)`.
+  /// Spark: barrier. `words.barrier()`
   dataset barrier() const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->barrier = true;
@@ -246,6 +329,7 @@ public:
   /// Computed again, it may have other records, or in another order (random numbers, the time, what a service says):
   /// what a pipeline has made of it is kept until the next stage is complete. If it is lost all the same, and one of
   /// two later stages has read it while the other has not, the job fails: they would go on from different records.
+  /// Spark: —. `words.indeterminate()`
   dataset indeterminate() const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->indeterminate = true;
@@ -258,6 +342,7 @@ public:
   /// made, for all that read them later: jobs of this and other datasets, near them where there is room. What was lost
   /// or had to make room is computed again when it is needed. They stay until `unpersist`, or until nobody has this
   /// dataset or one made from it any more.
+  /// Spark: persist. `words.persist(troupe::storage_level::disk)`
   dataset persist(storage_level level) const {
     detail::check_travels<detail::stuck_part<T>>();
     auto node = std::make_shared<detail::dataset_node>(*node_);
@@ -272,15 +357,18 @@ public:
     }
     return {core_, std::move(node)};
   }
-  /// The same in memory, where there is room.
+  /// `persist` in memory, where there is room.
+  /// Spark: cache. `words.cache()`
   dataset cache() const { return persist(storage_level::memory); }
   /// Executors drop what they keep of it when the jobs that read it have ended, and later jobs keep none of it. No
   /// effect on a dataset that is not kept.
+  /// Spark: unpersist. `words.unpersist()`
   void unpersist() const {
     if (node_->kept) node_->kept->withdraw();
   }
 
   /// A name for people: of the stage that computes this dataset, and in messages.
+  /// Spark: setName. `words.named("the words")`
   dataset named(std::string name) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->name = std::move(name);
@@ -288,21 +376,29 @@ public:
     return {core_, std::move(node)};
   }
 
+  /// How many partitions it has.
+  /// Spark: getNumPartitions. `words.partitions()`
   std::uint32_t partitions() const noexcept { return node_->partitions; }
+  /// Its name; without `named`, that of its last operation.
+  /// Spark: name. `words.name()`
   const std::string& name() const noexcept { return node_->name; }
 
   /// --- actions: each runs a job ---
 
   /// All records, in partition order.
+  /// Spark: collect. `words.collect()`
   std::vector<T> collect() const { return gather(std::numeric_limits<std::uint64_t>::max(), "collect"); }
 
   /// The first `count` records in partition order. Every partition is computed.
+  /// Spark: take. `words.take(10)`
   std::vector<T> take(std::uint64_t count) const {
     auto records = gather(count, "take");
     if (records.size() > count) records.erase(records.begin() + static_cast<std::ptrdiff_t>(count), records.end());
     return records;
   }
 
+  /// How many records there are.
+  /// Spark: count. `words.count()`
   std::uint64_t count() const {
     std::uint64_t total = 0;
     act(detail::make_operation<detail::count_terminal<T>>(), "count",
@@ -312,6 +408,7 @@ public:
 
   /// All records folded by `f(record, record)`, within partitions and then in their order; nothing where there are no
   /// records.
+  /// Spark: reduce. `numbers.reduce(std::plus<>{})`
   template <class F>
   std::optional<T> reduce(F f) const {
     return reduce(with(), f);
@@ -339,6 +436,7 @@ public:
 
   /// The `count` records that come first where `before(a, b)` says that `a` comes before `b`; among equal ones those of
   /// earlier partitions. Without `before`: the largest (pairs by value, then the smaller key).
+  /// Spark: top. `words.top(3)`
   std::vector<T> top(std::uint64_t count) const {
     static_assert(detail::is_ordered<T>::value,
                   "troupe: top needs an operator< for the type of the records (of pairs: for "
@@ -372,6 +470,7 @@ public:
   }
 
   /// Calls `f(record)` in the executors, for its effects. A task that runs again (after a failure) repeats them.
+  /// Spark: foreach. `words.foreach([](const std::string& word) { std::puts(word.c_str()); })`
   template <class F>
   void foreach (F f) const {
     foreach (with(), f)
@@ -391,6 +490,7 @@ public:
   /// directory that is not there yet, or is empty. Attempts write apart, and what the accepted ones have written is
   /// renamed when the job has succeeded; `_SUCCESS` says that all is there. This process and the executors must see the
   /// directory under the same path. Throws job_error; nothing is left then.
+  /// Spark: saveAsTextFile. `words.save_as_text("words")`
   void save_as_text(const std::string& directory) const {
     static_assert(std::is_same_v<T, std::string>,
                   "troupe: save_as_text writes records of type std::string. Cure: .map(...) the records to their lines "
@@ -406,6 +506,8 @@ public:
 private:
   template <class>
   friend class dataset;
+  template <class>
+  friend class detail::derived_operations;
   friend class session;
 
   using node_pointer = std::shared_ptr<const detail::dataset_node>;
@@ -419,9 +521,7 @@ private:
     : core_(std::move(core)), node_(std::move(node)) {}
 
   static constexpr void check_pair() {
-    static_assert(is_pair,
-                  "troupe: operations by key need records of type std::pair<key, value>. Cure: .map([](record r) { "
-                  "return std::pair{key, value}; }) before it.");
+    detail::check_pair<T>();
     if constexpr (is_pair) detail::check_travels<detail::stuck_part<T>>();
   }
 
@@ -440,6 +540,32 @@ private:
       node->held = std::move(encoded.held);
       node->parent = node_;
       return dataset<Out>{core_, std::move(node)};
+    }
+  }
+
+  /// One reader of this and of `right`, whose pairs have the same type of key.
+  template <template <class, class> class Form, class U>
+  auto joined(const char* name, const dataset<U>& right, std::uint32_t partitions) const {
+    check_pair();
+    if constexpr (!std::is_same_v<U, detail::refused>) {
+      dataset<U>::check_pair();
+      constexpr bool pairs = is_pair && dataset<U>::is_pair;
+      constexpr bool same_key = std::is_same_v<key_of, typename dataset<U>::key_of>;
+      static_assert(!pairs || same_key,
+                    "troupe: join needs the same type of key on both sides, for keys are compared by their bytes. "
+                    "Cure: .map(...) one side to the other's type of key before it.");
+      if constexpr (pairs && same_key && travels && dataset<U>::travels) {
+        using right_value = typename dataset<U>::value_of;
+        using record = std::pair<key_of, typename Form<value_of, right_value>::record>;
+        const auto count = core_->partitions_or_default(partitions);
+        auto step = detail::make_operation<detail::join_read<key_of, value_of, right_value, Form>>();
+        return dataset<record>{
+            core_, reader(name, std::move(step), {plain_shuffle(count), right.plain_shuffle(count)}, count)};
+      } else {
+        return dataset<detail::refused>{};
+      }
+    } else {
+      return dataset<detail::refused>{};
     }
   }
 
@@ -462,8 +588,34 @@ private:
                        std::vector<std::shared_ptr<const void>> held = {}) const {
     return std::make_shared<detail::shuffle_edge>(node_, std::move(write), buckets, std::move(held));
   }
+  edge_pointer moved(std::uint32_t buckets, const detail::partition_move& where) const {
+    return shuffle(detail::make_operation<detail::move_write<T>>(encode_value(where)), buckets);
+  }
   edge_pointer plain_shuffle(std::uint32_t buckets) const {
     return shuffle(detail::make_operation<detail::shuffle_write<key_of, value_of>>(), buckets);
+  }
+
+  /// A narrow step behind this, without what it does.
+  std::shared_ptr<detail::dataset_node> after(const char* name) const {
+    auto node = std::make_shared<detail::dataset_node>();
+    node->name = name;
+    node->partitions = node_->partitions;
+    node->parent = node_;
+    return node;
+  }
+
+  /// The same records for two jobs in a row, of which the second one does not run the author's functions again: they
+  /// are kept, unless nothing of the author's has made them, or they are kept anyway.
+  dataset once() const {
+    const bool is_bare = !node_->parent && node_->shuffles.empty();
+    return is_bare || (node_->kept && node_->kept->begin_use()) ? *this : persist(storage_level::memory_and_disk);
+  }
+
+  /// The same dataset by the name of another operation.
+  dataset called(const char* name) const {
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    node->name = name;
+    return {core_, std::move(node)};
   }
 
   template <class Form>
@@ -482,6 +634,7 @@ private:
   template <class Form, bool Down>
   dataset sort_as(const char* name, std::uint32_t partitions) const {
     const auto wanted = core_->partitions_or_default(partitions);
+    const auto records = wanted > 1 ? once() : *this;
     std::vector<std::string> bounds;
     if (wanted > 1) {
       constexpr std::uint64_t per_range = 60;           // so that no range is much larger than the others
@@ -489,16 +642,16 @@ private:
       const std::uint64_t parts = std::max(1u, node_->partitions);
       const std::pair of_each{std::max<std::uint64_t>(4, per_range * wanted / parts), sample_bytes / parts};
       std::vector<std::pair<std::uint64_t, std::vector<std::string>>> samples;
-      act(detail::make_operation<detail::sample_terminal<Form>>(encode_value(of_each)), "sample",
-          [&](std::string_view bytes) {
-            samples.push_back(decode_value<std::pair<std::uint64_t, std::vector<std::string>>>(bytes));
-          });
+      records.act(detail::make_operation<detail::sample_terminal<Form>>(encode_value(of_each)), "sample",
+                  [&](std::string_view bytes) {
+                    samples.push_back(decode_value<std::pair<std::uint64_t, std::vector<std::string>>>(bytes));
+                  });
       bounds = detail::range_bounds<detail::directed_order<typename Form::key, Down>>(samples, wanted);
     }
     const auto count = static_cast<std::uint32_t>(bounds.size() + 1);
     auto encoded = detail::encode_captures(with(std::move(bounds)), core_->publisher());
-    auto edge = shuffle(detail::make_operation<detail::range_write<Form, Down>>(std::move(encoded.bytes)), count,
-                        std::move(encoded.held));
+    auto edge = records.shuffle(detail::make_operation<detail::range_write<Form, Down>>(std::move(encoded.bytes)),
+                                count, std::move(encoded.held));
     return {core_, reader(name, detail::make_operation<detail::sort_read<Form, Down>>(), {std::move(edge)}, count)};
   }
 

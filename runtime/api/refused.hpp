@@ -88,6 +88,66 @@ public:
   dataset named(const A&...) const {
     return {};
   }
+  template <class... A>
+  dataset map_values(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset key_by(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset keys(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset values(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset distinct(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset sort_by(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset aggregate_by_key(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset left_join(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset full_join(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset cogroup(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset union_with(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset repartition(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset coalesce(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset zip_with_index(const A&...) const {
+    return {};
+  }
+  template <class... A>
+  dataset sample(const A&...) const {
+    return {};
+  }
   dataset barrier() const { return {}; }
   dataset indeterminate() const { return {}; }
   dataset cache() const { return {}; }
@@ -112,6 +172,11 @@ public:
   void foreach (const A&...) const {}
   template <class... A>
   void save_as_text(const A&...) const {}
+  std::optional<detail::refused> first() const { return {}; }
+  std::optional<detail::refused> min() const { return {}; }
+  std::optional<detail::refused> max() const { return {}; }
+  detail::refused sum() const { return {}; }
+  std::vector<detail::refused> count_by_key() const { return {}; }
   std::uint64_t count() const { return {}; }
 };
 

@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -91,9 +93,13 @@ public:
   void push_text(std::string_view key, V&& value) final { static_cast<Write*>(this)->add_text(key, std::move(value)); }
 };
 
-/// Map side of reduce_by_key: values of one key are combined before they leave the task.
-template <class K, class V, class F, class Captures>
-class combining_write final : public keyed_terminal<combining_write<K, V, F, Captures>, K, V> {
+/// Map side of reduce_by_key and aggregate_by_key: values of one key are combined before they leave the task.
+/// @tparam Kept what a key's values are combined to by `F`, which makes one of a first value, or of one and a further
+/// value; void: they are combined to a value by `F(value, value)`
+template <class K, class V, class F, class Captures, class Kept = void>
+class combining_write final : public keyed_terminal<combining_write<K, V, F, Captures, Kept>, K, V> {
+  using kept = std::conditional_t<std::is_void_v<Kept>, V, Kept>;
+
 public:
   combining_write(task_context& context, std::string_view encoded) : buckets_(context), function_(encoded) {}
   static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view encoded) {
@@ -169,8 +175,14 @@ private:
     if (auto* const known = w.key.is_inside() ? table_.find(w.key, w.hash, w.likely) : table_.find(bytes(), w.hash)) {
       known->value = function_(std::move(known->value), std::move(w.value));
     } else {
-      table_.insert(bytes(), w.hash, std::move(w.value));
-      used_ += table_bytes_of(w.key.size(), sizeof(typename keyed_table<V>::entry));
+      if constexpr (std::is_void_v<Kept>) {
+        table_.insert(bytes(), w.hash, std::move(w.value));
+      } else {
+        kept first = function_(std::move(w.value));
+        used_ += memory_outside(first);
+        table_.insert(bytes(), w.hash, std::move(first));
+      }
+      used_ += table_bytes_of(w.key.size(), sizeof(typename keyed_table<kept>::entry));
     }
     if (used_ > most_combined) flush();
   }
@@ -182,7 +194,7 @@ private:
 
   shuffle_buckets buckets_;
   closure<F, Captures> function_;
-  keyed_table<V> table_;
+  keyed_table<kept> table_;
   std::string keys_; ///< encoded, the long ones of those that wait
   std::vector<waiting_record> waiting_;
   std::uint64_t used_ = 0;
@@ -226,21 +238,68 @@ struct group_read {
   }
 };
 
-/// Reduce side of join: shuffle 0 is the left side, shuffle 1 the right one.
-template <class K, class V, class W>
+/// Reduce side of joins: shuffle 0 is the left side, shuffle 1 the right one. `Form::record` is made of a key and a
+/// pair; `Form::each` calls `emit` with such a pair for the values of one key.
+template <class K, class V, class W, template <class, class> class Form>
 struct join_read {
   static void make(task_context& context, std::string_view, std::string_view, erased_sink& erased) {
-    auto& out = typed_sink<std::pair<K, std::pair<V, W>>>(erased);
+    using form = Form<V, W>;
+    auto& out = typed_sink<std::pair<K, typename form::record>>(erased);
     grouping groups{context, paired<V, W>{}};
     read_into(groups, context, 0);
     read_into(groups, context, 1);
     groups.for_each([&](std::string_view key, std::pair<std::vector<V>, std::vector<W>>&& sides) {
-      for (const auto& v : sides.first)
-        for (const auto& w : sides.second) {
-          stop_if_cancelled(context);
-          out.push({decode_value<K>(key), {v, w}});
-        }
+      form::each(std::move(sides.first), std::move(sides.second), [&](typename form::record&& record) {
+        stop_if_cancelled(context);
+        out.push({decode_value<K>(key), std::move(record)});
+      });
     });
+  }
+};
+
+/// Every two values.
+template <class V, class W>
+struct inner_form {
+  using record = std::pair<V, W>;
+  template <class Emit>
+  static void each(std::vector<V>&& left, std::vector<W>&& right, Emit emit) {
+    for (const auto& v : left)
+      for (const auto& w : right) emit(record{v, w});
+  }
+};
+/// And those of the left side that meet none.
+template <class V, class W>
+struct left_form {
+  using record = std::pair<V, std::optional<W>>;
+  template <class Emit>
+  static void each(std::vector<V>&& left, std::vector<W>&& right, Emit emit) {
+    for (auto& v : left) {
+      if (right.empty()) emit(record{std::move(v), std::nullopt});
+      for (const auto& w : right) emit(record{v, w});
+    }
+  }
+};
+/// And those of the right side that meet none.
+template <class V, class W>
+struct full_form {
+  using record = std::pair<std::optional<V>, std::optional<W>>;
+  template <class Emit>
+  static void each(std::vector<V>&& left, std::vector<W>&& right, Emit emit) {
+    for (auto& v : left) {
+      if (right.empty()) emit(record{std::move(v), std::nullopt});
+      for (const auto& w : right) emit(record{v, w});
+    }
+    if (left.empty())
+      for (auto& w : right) emit(record{std::nullopt, std::move(w)});
+  }
+};
+/// All of the one side and all of the other.
+template <class V, class W>
+struct group_form {
+  using record = std::pair<std::vector<V>, std::vector<W>>;
+  template <class Emit>
+  static void each(std::vector<V>&& left, std::vector<W>&& right, Emit emit) {
+    emit(record{std::move(left), std::move(right)});
   }
 };
 

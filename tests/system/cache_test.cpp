@@ -97,6 +97,21 @@ TEST_P(kept_datasets_of_clusters, are_computed_once) {
   cluster.check_clean();
 }
 
+TEST_P(kept_datasets_of_clusters, are_made_by_operations_that_look_at_the_records_first) {
+  test_cluster cluster{GetParam().options()};
+  {
+    auto session = cluster.make_session();
+    auto sorted = slow(session, marks.path(), 8, 100)
+                      .sort_by([](const made& m) { return m.second; }, sort_order::descending, 3)
+                      .map([](const made& m) { return m.second[0]; });
+    EXPECT_EQ(sorted.collect(), (std::vector<char>{'h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'}));
+    EXPECT_EQ(total(marks.path()), 8) << "the sample and the sort read what was computed once";
+    EXPECT_EQ(slow(session, marks.path(), 4, 10).zip_with_index().count(), 4u);
+    EXPECT_EQ(total(marks.path()), 12);
+  }
+  cluster.check_clean();
+}
+
 TEST_P(kept_datasets_of_clusters, are_groups_that_need_no_second_shuffle) {
   test_cluster cluster{GetParam().options()};
   {
