@@ -70,6 +70,8 @@ result<program_options> parse_program_options(int argc, char** argv, const std::
     if (!record) return record.error();
     add_cluster(source, loaded->effective, *record);
     loaded = load_settings(source);
+    out.cluster = *record;
+    out.asked = *cluster;
   }
   if (!loaded) return loaded.error();
   for (const auto& document : loaded->documents) {

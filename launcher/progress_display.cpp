@@ -44,6 +44,11 @@ progress_display::progress_display(progress_mode mode, int fd) : mode_(mode), fd
 
 progress_display::~progress_display() { finish(); }
 
+void progress_display::introduce(std::string line) {
+  const std::lock_guard lock{mutex_};
+  introduction_ = std::move(line);
+}
+
 void progress_display::update(const job_progress& progress) {
   if (mode_ == progress_mode::none) return;
   {
@@ -91,12 +96,14 @@ void progress_display::draw_all() {
     dirty_ = false;
     current_ = latest_;
     const auto ends = std::exchange(ends_, {});
+    const auto introduction = current_.empty() && ends.empty() ? std::string{} : std::exchange(introduction_, {});
     lock.unlock();
     const auto now = clock::now();
     const bool pulse = now >= next_pulse;
     if (pulse) next_pulse = now + pulse_interval;
     next_frame = now + frame;
-    auto text = mode_ == progress_mode::bar ? draw_bars(ends) : draw_lines(ends, pulse);
+    auto text = introduction;
+    text += mode_ == progress_mode::bar ? draw_bars(ends) : draw_lines(ends, pulse);
     if (last) text += erase();
     static_cast<void>(write_all(fd_, text)); // nobody may read any more
     lock.lock();

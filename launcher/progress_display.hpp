@@ -28,6 +28,8 @@ public:
   progress_display(const progress_display&) = delete;
   progress_display& operator=(const progress_display&) = delete;
 
+  /// A line to begin with, shown before the first job is and not without one. Before the first job.
+  void introduce(std::string line);
   /// Any thread.
   void update(const job_progress& progress);
   /// Any thread.
@@ -47,6 +49,7 @@ private:
   std::condition_variable changed_;
   std::map<job_id, job_progress> latest_;  ///< of unfinished jobs; by mutex_
   std::vector<job_end> ends_;              ///< not shown yet; by mutex_
+  std::string introduction_;               ///< not shown yet; by mutex_
   bool dirty_ = false;                     ///< by mutex_
   bool over_ = false;                      ///< by mutex_
   std::map<job_id, job_progress> current_; ///< the drawing thread's copy

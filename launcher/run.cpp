@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <troupe/launcher/application.hpp>
+#include <troupe/launcher/destination.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/executor_entry.hpp>
 #include <troupe/launcher/executor_process.hpp>
@@ -68,6 +69,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   if (!app) return complain(app.error());
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
+  display.introduce("troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked)), true) + "\n");
   stop.on_signal((*app)->make_interruption());
 
   auto session_opts = (*app)->make_session_options();

@@ -95,7 +95,7 @@ std::shared_ptr<const troupe::job_spec> make_job(const count_request& request, t
   for (std::int64_t i = 0; i < parts; ++i)
     ranges.emplace_back(request.limit * i / parts, request.limit * (i + 1) / parts);
   troupe::job job{"primes below " + std::to_string(request.limit)};
-  auto& stage = job.stage("count").run(count_task).arguments(ranges);
+  const auto stage = job.stage("count").run(count_task).arguments(ranges);
   if (profile != troupe::resource_profile{}) stage.profile(std::move(profile));
   return std::make_shared<const troupe::job_spec>(job.build({}, 0)); // the results of stage 0 come back
 }

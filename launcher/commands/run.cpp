@@ -9,6 +9,7 @@
 
 #include <troupe/launcher/commands/cluster_choice.hpp>
 #include <troupe/launcher/commands/json_output.hpp>
+#include <troupe/launcher/destination.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/kept_session.hpp>
@@ -47,8 +48,10 @@ bool runs_here(const settings& s) {
   return where == nullptr || is_loopback(where->host);
 }
 
-void print_end(const job_end& end) {
+void print_end(const job_end& end, const destination& where) {
   auto out = json_of(end.progress);
+  out["master"] = where.master;
+  out["master-because"] = where.because;
   if (end.failure) out["error"] = {{"kind", to_string(end.failure.code)}, {"message", end.failure.message}};
   print_json(out);
 }
@@ -102,10 +105,12 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   if (!app) return complain(app.error());
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
+  const auto where = destination_of(s, place->record, flags.which);
+  display.introduce("troupe: " + printable(to_string(where), true) + "\n");
   stop.on_signal((*app)->make_interruption());
 
   const auto end = jobs->run(spec);
-  if (flags.json && end.job) print_end(end);
+  if (flags.json && end.job) print_end(end, where);
   const auto session = (*app)->session_id();
   const auto done = end.job ? jobs->placements(end.job) : result<std::vector<task_placement>>{end.failure};
   app->reset();

@@ -180,12 +180,12 @@ using job_draft = std::vector<drafted_stage>;
 } // namespace detail
 
 /// A stage whose tasks take an `A` and give an `R`. Refers to its job, which it keeps alive; copies name the same
-/// stage.
+/// stage, and that is what the functions give which say more of it.
 template <class R, class A>
 class task_stage {
 public:
   /// So many tasks, all without an argument. The last call of `tasks` and `arguments` wins.
-  task_stage& tasks(std::uint32_t count) {
+  task_stage tasks(std::uint32_t count) const {
     static_assert(std::is_same_v<A, detail::nothing> || std::is_same_v<A, std::string>,
                   "troupe: this task function takes an argument: use .arguments(values), one per task");
     stage().tasks = count;
@@ -194,7 +194,7 @@ public:
   }
 
   /// One task per value.
-  task_stage& arguments(const std::vector<A>& values) {
+  task_stage arguments(const std::vector<A>& values) const {
     auto column = std::make_shared<packed_column>();
     for (const auto& value : values) column->push_back(encode_(value));
     stage().tasks = static_cast<std::uint32_t>(values.size());
@@ -205,7 +205,7 @@ public:
   /// Where each task would rather run: `HOST`, or `HOST/7` for executor 7 there, in any order; {}: anywhere. One entry
   /// for each task, or one for all of them. A free slot waits for `troupe.locality.executor-wait` and
   /// `troupe.locality.host-wait` before it takes a task that would rather be elsewhere.
-  task_stage& prefer(const std::vector<std::vector<std::string>>& locations) {
+  task_stage prefer(const std::vector<std::vector<std::string>>& locations) const {
     auto column = std::make_shared<packed_column>();
     for (const auto& of_task : locations) {
       std::string entry;
@@ -218,7 +218,7 @@ public:
 
   /// Starts only when all tasks of an earlier stage of this job are done.
   template <class R2, class A2>
-  task_stage& after(const task_stage<R2, A2>& earlier) {
+  task_stage after(const task_stage<R2, A2>& earlier) const {
     if constexpr (!std::is_same_v<R2, detail::refused>)
       stage().dependencies.push_back({earlier.index_, dependency_kind::all});
     return *this;
@@ -226,13 +226,13 @@ public:
 
   /// Its tasks are a gang: they start together, and one that fails fails them all, which then run again. They may call
   /// `task_context::current().barrier()` and `all_gather(text)`; `prefer` has no effect.
-  task_stage& barrier() {
+  task_stage barrier() const {
     stage().barrier = true;
     return *this;
   }
 
   /// The resources of its tasks; the last call wins.
-  task_stage& profile(resource_profile profile) {
+  task_stage profile(resource_profile profile) const {
     (*draft_)[index_].profile = std::move(profile);
     return *this;
   }
@@ -252,7 +252,7 @@ private:
     : draft_(std::move(draft)), index_(static_cast<std::uint32_t>(draft_->size() - 1)), encode_(encode),
       decode_(decode) {}
 
-  stage_spec& stage() { return (*draft_)[index_].spec; }
+  stage_spec& stage() const { return (*draft_)[index_].spec; }
 
   std::shared_ptr<detail::job_draft> draft_;
   std::uint32_t index_;
@@ -264,22 +264,22 @@ private:
 template <>
 class task_stage<detail::refused, detail::refused> {
 public:
-  task_stage& tasks(std::uint32_t) { return *this; }
+  task_stage tasks(std::uint32_t) const { return *this; }
   template <class Values>
-  task_stage& arguments(const Values&) {
+  task_stage arguments(const Values&) const {
     return *this;
   }
   template <class Value>
-  task_stage& arguments(std::initializer_list<Value>) {
+  task_stage arguments(std::initializer_list<Value>) const {
     return *this;
   }
-  task_stage& prefer(const std::vector<std::vector<std::string>>&) { return *this; }
+  task_stage prefer(const std::vector<std::vector<std::string>>&) const { return *this; }
   template <class Stage>
-  task_stage& after(const Stage&) {
+  task_stage after(const Stage&) const {
     return *this;
   }
-  task_stage& barrier() { return *this; }
-  task_stage& profile(const resource_profile&) { return *this; }
+  task_stage barrier() const { return *this; }
+  task_stage profile(const resource_profile&) const { return *this; }
 };
 
 /// A stage that has a name and nothing else yet.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/sections.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
 #include <troupe/runtime/config/settings.hpp>
 
@@ -20,8 +21,7 @@ public:
     : file_(document.file), directory_(directory) {}
 
   result<cluster_description> read(const yaml_node& node) {
-    if (auto ok = check_fields(file_, node, "cluster", {"hosts", "profiles", "executors", "elastic"}); !ok)
-      return ok.error();
+    if (auto ok = check_fields(file_, node, "cluster", cluster_fields); !ok) return ok.error();
     if (const auto* elastic = node.find("elastic")) {
       const auto value = read_setting(file_, *elastic, "cluster.elastic", schema_entry(keys::security_insecure.name));
       if (!value) return value.error();
@@ -63,9 +63,10 @@ private:
 
   result<carving_host> read_host(const yaml_node& node) {
     const std::string what = "cluster.hosts";
-    if (auto ok = check_fields(file_, node, what, {"name", "cores", "memory", "resources"}); !ok) return ok.error();
-    for (const std::string_view field : {"name", "cores", "memory"}) {
-      if (!node.find(field)) return yaml_error(file_, node.line, what + ": a host has no " + std::string{field});
+    if (auto ok = check_fields(file_, node, what, cluster_host_fields); !ok) return ok.error();
+    for (const auto& field : cluster_host_fields) {
+      if (field.required && !node.find(field.name))
+        return yaml_error(file_, node.line, what + ": a host has no " + std::string{field.name});
     }
     auto name = read_text(file_, *node.find("name"), what + ".name");
     if (!name) return name.error();
@@ -120,7 +121,7 @@ private:
       return yaml_error(file_, node.line, what + " must be a list such as [{profile: gpu, count: 2}]");
     std::int64_t total = 0;
     for (const auto& child : node.children) {
-      if (auto ok = check_fields(file_, child, what, {"profile", "count"}); !ok) return ok;
+      if (auto ok = check_fields(file_, child, what, cluster_executor_fields); !ok) return ok;
       const auto* name_node = child.find("profile");
       if (!name_node) return yaml_error(file_, child.line, what + ": an entry has no profile");
       auto name = read_text(file_, *name_node, what + ".profile");

@@ -1,5 +1,6 @@
 #include <troupe/runtime/config/node_file.hpp>
 
+#include <troupe/runtime/config/sections.hpp>
 #include <troupe/runtime/config/settings.hpp>
 #include <troupe/runtime/spelling.hpp>
 
@@ -13,7 +14,7 @@ result<node_description> read_node(const yaml_document& document) {
     return yaml_error(file, document.root.line,
                       "the file has no `node`; write node: {role: driver}, or "
                       "node: {role: executor, driver: host:port}");
-  if (auto ok = check_fields(file, *node, "node", {"role", "driver"}); !ok) return ok.error();
+  if (auto ok = check_fields(file, *node, "node", node_fields); !ok) return ok.error();
   const auto* role_node = node->find("role");
   if (!role_node) return yaml_error(file, node->line, "node has no role; it is driver or executor");
   const auto role = read_text(file, *role_node, "node.role");

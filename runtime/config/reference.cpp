@@ -1,6 +1,9 @@
 #include <troupe/runtime/config/reference.hpp>
 
+#include <span>
+
 #include <troupe/runtime/config/schema.hpp>
+#include <troupe/runtime/config/sections.hpp>
 
 namespace troupe {
 namespace {
@@ -49,6 +52,14 @@ std::string values_of(const setting_schema& entry) {
   return describe_values(entry) + "; for " + members;
 }
 
+std::string table_of(std::string_view title, std::span<const section_field> fields) {
+  std::string out = "\n## " + std::string{title} + "\n\n| field | | values | meaning |\n| --- | --- | --- | --- |\n";
+  for (const auto& field : fields)
+    out += "| `" + std::string{field.name} + "` | " + (field.required ? "needed" : "") + " | " + cell(field.values) +
+           " | " + cell(field.meaning) + " |\n";
+  return out;
+}
+
 } // namespace
 
 std::string key_reference() {
@@ -59,6 +70,13 @@ std::string key_reference() {
            cell(values_of(entry)) + " | " + std::string{to_string(entry.reader)} + " | " + cell(entry.documentation) +
            " |\n";
   }
+  out += "\n# Sections\n\nOf the files that `troupe node` and `troupe cluster up` read, beside `troupe` and `caf`; "
+         "made from "
+         "`runtime/config/sections.hpp`.\n";
+  out += table_of("The `node` section", node_fields);
+  out += table_of("The `cluster` section", cluster_fields);
+  out += table_of("An entry of `cluster.hosts`", cluster_host_fields);
+  out += table_of("An entry of `cluster.executors`", cluster_executor_fields);
   return out;
 }
 

@@ -273,7 +273,7 @@ result<yaml_document> load_yaml(const std::string& path) {
 }
 
 result<void> check_fields(std::string_view file, const yaml_node& node, std::string_view what,
-                          std::initializer_list<std::string_view> fields) {
+                          std::span<const std::string_view> fields) {
   if (!node.is_map()) return yaml_error(file, node.line, std::string{what} + " must be a map, not " + kind_name(node));
   for (const auto& child : node.children) {
     bool known = false;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,7 +62,11 @@ error yaml_error(std::string_view file, int line, std::string_view message);
 
 /// Error unless the node is a map whose keys are all among `fields`.
 result<void> check_fields(std::string_view file, const yaml_node& node, std::string_view what,
-                          std::initializer_list<std::string_view> fields);
+                          std::span<const std::string_view> fields);
+inline result<void> check_fields(std::string_view file, const yaml_node& node, std::string_view what,
+                                 std::initializer_list<std::string_view> fields) {
+  return check_fields(file, node, what, std::span{fields.begin(), fields.size()});
+}
 /// The text of a node that must be one and not be empty.
 result<std::string> read_text(std::string_view file, const yaml_node& node, std::string_view what);
 /// The texts of a node that must be a list of them; elements may be empty texts, the list may not be empty.

@@ -73,9 +73,8 @@ void dag_scheduler::open_alternatives(time_point now) {
 /// What would help a demand that nobody satisfies, to follow the reason.
 std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const {
   const auto nearest = pool_.nearest(d);
-  // Where the resources are there, more of them are no help.
-  if (nearest && nearest->lacks.empty() && nearest->wrong_program)
-    return "; start one from the very program that submitted the job, by its own --config-file";
+  // Where the resources are there, more of them are no help; lack_of has said what is.
+  if (nearest && nearest->lacks.empty() && nearest->wrong_program) return {};
   return "; " + answer.sentence;
 }
 

@@ -1,6 +1,8 @@
 // What the dag scheduler tells those who ask: progress, placements, reasons, and whether it is consistent.
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
@@ -187,7 +189,27 @@ std::vector<std::pair<std::string, std::string>> dag_scheduler::misspelt(demand_
   return found;
 }
 
-/// Its content, and what comes nearest to it.
+namespace {
+
+/// Of which programs the executors are, for a job of another one.
+std::string programs_of(const executor_pool& pool, const std::string& wanted) {
+  std::size_t plain = 0;
+  std::map<std::string, std::size_t> builds;
+  for (const auto& [id, e] : pool.all())
+    if (const auto& info = pool[e].info; info.native)
+      ++builds[info.build_id];
+    else
+      ++plain;
+  const auto short_form = [](const std::string& build) { return build.substr(0, 8); };
+  std::string text;
+  if (plain > 0) text += ", " + std::to_string(plain) + " of the plain troupe program";
+  for (const auto& [build, count] : builds) text += ", " + std::to_string(count) + " of build " + short_form(build);
+  return "; executors that are there: " + text.substr(2) + "; the job is of build " + short_form(wanted);
+}
+
+} // namespace
+
+/// Its content, what comes nearest to it, and where room is no help, what is.
 std::string dag_scheduler::lack_of(demand_index d) const {
   const auto& demand = pool_.demand_of(d);
   auto text = " (" + to_string(*demand.content) + ")";
@@ -198,6 +220,11 @@ std::string dag_scheduler::lack_of(demand_index d) const {
     const char* comma = ", ";
     for (const auto& lack : nearest->lacks) text += std::exchange(comma, " and ") + to_string(lack);
     if (!nearest->other.empty()) text += comma + nearest->other;
+    const auto answer = answers_.find(demand.shape);
+    if (nearest->lacks.empty() && nearest->wrong_program && answer != answers_.end() && !answer->second.feasible)
+      text += programs_of(pool_, demand.build_id) +
+              "; start one from the very program that submitted the job: PROGRAM --config-file=FILE, where FILE says "
+              "node: {role: executor, driver: HOST:PORT}";
     for (const auto& [wrong, meant] : misspelt(d)) text += "; nobody has " + wrong + ": did you mean " + meant + "?";
   } else {
     text += "; there is no executor yet";

@@ -113,6 +113,16 @@ TEST_F(named_tasks, the_last_stage_may_have_no_results) {
   EXPECT_EQ(session_.last_job().stages.size(), 2u);
 }
 
+TEST_F(named_tasks, what_says_more_of_a_stage_gives_the_stage_itself_and_no_reference_to_what_is_gone) {
+  job j{"gang"};
+  const auto stage = j.stage("together").run(task<"test.constant", constant>).tasks(2);
+  static_assert(!std::is_reference_v<decltype(stage.barrier())>);
+  stage.barrier(); // a constant names the stage as well
+  session_.run(j, stage);
+  EXPECT_TRUE(runner_->jobs.back()->stages[0].barrier);
+  EXPECT_EQ(runner_->jobs.back()->stages[0].tasks, 2u);
+}
+
 TEST_F(named_tasks, equal_profiles_of_stages_are_one) {
   const auto two = troupe::resource_profile_builder{}
                        .require(troupe::executor_resource_requests{}.cores(4))

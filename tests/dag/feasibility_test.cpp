@@ -179,6 +179,28 @@ TEST(feasibility, executors_of_another_program_are_not_started_again_and_again) 
   h.check_idle();
 }
 
+TEST(feasibility, a_program_on_executors_of_others_is_told_at_once_which_there_are_and_what_to_start) {
+  scheduler_harness h;
+  h.answer = [](const executor_shape&) { return not_now; };
+  h.add(executor_builder{}.commands_only());
+  h.add(executor_builder{}.commands_only());
+  h.add(executor_builder{}.build("0123456789abcdef"));
+  const auto job = h.submit(job_builder{}.stage("native", 3).build_id("fedcba9876543210"));
+  const auto said =
+      AllOf(HasSubstr("2 of the plain troupe program, 1 of build 01234567"), HasSubstr("the job is of build fedcba98"),
+            HasSubstr("start one from the very program"), Not(HasSubstr(not_now.sentence)));
+  EXPECT_THAT(h.progress(job).waiting_for, said);
+  h.tick(31s);
+  ASSERT_NE(h.end_of(job), nullptr);
+  EXPECT_THAT(h.end_of(job)->failure.message, said);
+  // Where the cluster starts some itself, nobody else has to.
+  h.answer = [](const executor_shape&) { return feasibility{true, false, ""}; };
+  const auto later = h.submit(job_builder{}.stage("native", 3).build_id("fedcba9876543210"));
+  EXPECT_THAT(h.progress(later).waiting_for, Not(HasSubstr("start one")));
+  h.cancel(later);
+  h.check_idle();
+}
+
 TEST(feasibility, without_an_allocator_the_time_out_still_ends_the_job) {
   scheduler_harness h;
   h.answer = nullptr;

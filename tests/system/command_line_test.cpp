@@ -134,7 +134,9 @@ TEST_F(command_line, runs_a_job_file_in_its_own_process) {
   // The same on processes of this machine, for a program to read.
   const auto again = run({"run", config("reads.yaml"), "--master=local-cluster[2,2,2g]", "--json"});
   EXPECT_EQ(again.code, 0) << again.output;
-  EXPECT_THAT(again.printed, AllOf(HasSubstr(R"("state": "succeeded")"), HasSubstr(R"("name": "report")")));
+  EXPECT_THAT(again.printed,
+              AllOf(HasSubstr(R"("state": "succeeded")"), HasSubstr(R"("name": "report")"),
+                    HasSubstr(R"("master": "local-cluster[2,2,2g]")"), HasSubstr(R"("master-because": "--master")")));
 }
 
 TEST_F(command_line, refuses_an_output_that_lies_on_an_input) {
@@ -465,6 +467,7 @@ TEST_F(command_line, a_cluster_takes_jobs_from_other_processes_until_it_is_taken
 
   const auto gpu = run({"run", config("gpu.yaml")});
   EXPECT_EQ(gpu.code, 0) << gpu.output;
+  EXPECT_THAT(gpu.output, ContainsRegex("jobs go to 127.0.0.1:[0-9]+ .cluster local-cluster, the one that runs in "));
   EXPECT_THAT(gpu.output, HasSubstr("gpu 0.5"));
 
   // Cancelled by another process than the one that waits for it.

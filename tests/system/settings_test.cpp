@@ -341,8 +341,12 @@ TEST(settings_in_effect, progress_is_shown_as_it_is_wanted) {
     return program.output();
   };
   EXPECT_EQ(output("none"), "counted 10\n");
-  EXPECT_THAT(output("plain"), AllOf(HasSubstr("counted 10\n"), HasSubstr("troupe: job 1 ")));
-  EXPECT_THAT(output("bar"), AllOf(HasSubstr("counted 10\n"), HasSubstr("job 1 "), Not(HasSubstr("troupe: job 1 "))));
+  const auto* const where = "troupe: jobs go to local[2] (--master)\n";
+  const auto plain = output("plain");
+  EXPECT_THAT(plain, AllOf(HasSubstr("counted 10\n"), HasSubstr("troupe: job 1 "), HasSubstr(where)));
+  EXPECT_LT(plain.find(where), plain.find("troupe: job 1 "));
+  EXPECT_THAT(output("bar"), AllOf(HasSubstr("counted 10\n"), HasSubstr("job 1 "), Not(HasSubstr("troupe: job 1 ")),
+                                   HasSubstr(where)));
 }
 
 TEST(settings_in_effect, a_driver_is_known_by_its_name) {

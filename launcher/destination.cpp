@@ -1,0 +1,44 @@
+#include <troupe/launcher/destination.hpp>
+
+#include <utility>
+
+#include <unistd.h>
+
+#include <troupe/launcher/run_directory.hpp>
+#include <troupe/runtime/config/keys.hpp>
+
+namespace troupe {
+std::set<std::string> usual_bases() {
+  return {"/run/user/" + std::to_string(geteuid()) + "/troupe", "/tmp/" + run_directory::private_name()};
+}
+
+destination destination_of(const settings& s, const std::optional<session_record>& found, std::string_view asked,
+                           std::set<std::string> bases) {
+  destination out;
+  out.master = s.get(keys::master);
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  if (found) {
+    out.because = "cluster " + found->name +
+                  (asked.empty() ? ", the one that runs in " + base : ", by --cluster=" + std::string{asked});
+    return out;
+  }
+  const auto origin = s.origin_of(keys::master.name);
+  out.because = origin.kind == origin_kind::argument        ? "--master"
+                : origin.kind == origin_kind::default_value ? "nothing else was said"
+                                                            : to_string(origin);
+  if (origin.kind != origin_kind::default_value) return out;
+  bases.insert(base);
+  for (const auto& place : bases)
+    for (auto& session : running_sessions(place)) out.others.push_back(std::move(session));
+  return out;
+}
+
+std::string to_string(const destination& where) {
+  auto text = "jobs go to " + where.master + " (" + where.because + ")";
+  for (const auto& other : where.others)
+    text += "; cluster " + other.name + " of yours runs as well: --master=" + other.address +
+            (other.secret_file.empty() ? std::string{} : " --conf troupe.security.secret-file=" + other.secret_file);
+  return text;
+}
+
+} // namespace troupe
