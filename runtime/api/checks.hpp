@@ -22,7 +22,7 @@ struct pair_types {
 };
 template <class K, class V>
 struct pair_types<std::pair<K, V>> {
-  static constexpr bool is_pair = true;
+  static constexpr bool is_pair = !std::is_const_v<K>;
   using key = K;
   using value = V;
 };
@@ -44,8 +44,9 @@ inline constexpr bool is_callable = can_be_made_anew<F>&& call<F, Captures, A...
                                     (std::is_void_v<Result> ||
                                      std::is_convertible_v<typename call<F, Captures, A...>::result, Result>);
 
+/// @returns anything: as a constant, which a compiler looks at before it goes on
 template <class F, class Captures, class Result, class... A>
-constexpr void check_call() {
+constexpr bool check_call() {
   check_closure<F>();
   constexpr bool possible = call<F, Captures, A...>::possible;
   static_assert(!can_be_made_anew<F> || possible,
@@ -55,16 +56,38 @@ constexpr void check_call() {
                 "auto& and T& take none, for records are passed on, not changed in place.");
   static_assert(!can_be_made_anew<F> || !possible || is_callable<F, Captures, Result, A...>,
                 "troupe: this function returns another type than the operation needs (reduce: the record's type; "
-                "reduce_by_key: the value's; filter and top: bool)");
+                "reduce_by_key: the value's; aggregate_by_key: zero's; filter and top: bool)");
+  return true;
+}
+
+/// The same where what the function returns becomes a part of a record.
+template <class F, class Captures, class... A>
+inline constexpr bool gives_value =
+    is_callable<F, Captures, void, A...> && !std::is_void_v<typename call<F, Captures, A...>::result>;
+template <class F, class Captures, class... A>
+constexpr bool check_value() {
+  static_assert(!is_callable<F, Captures, void, A...> || gives_value<F, Captures, A...>,
+                "troupe: this function returns nothing where a part of a record is expected");
+  return check_call<F, Captures, void, A...>();
 }
 
 /// Fails to compile, with the cure, where `T` is no pair.
 template <class T>
 constexpr void check_pair() {
-  static_assert(pair_types<T>::is_pair,
+  static_assert(pair_types<T>::is_pair || std::is_const_v<typename pair_types<T>::key>,
                 "troupe: operations by key need records of type std::pair<key, value>. Cure: .map([](record r) { "
                 "return std::pair{key, value}; }) before it.");
+  static_assert(!std::is_const_v<typename pair_types<T>::key>,
+                "troupe: the keys of these pairs are constant, as those of a map are. Cure: .map([](const auto& p) { "
+                "return std::pair{p.first, p.second}; }) before it.");
 }
+
+/// Whether a number of type `From` is more than a `To` may hold.
+template <class From, class To>
+inline constexpr bool is_cut = std::is_arithmetic_v<From>&& std::is_arithmetic_v<To> &&
+                               ((std::is_floating_point_v<From> && std::is_integral_v<To>) ||
+                                (std::is_integral_v<From> && std::is_integral_v<To> && sizeof(From) > sizeof(To) &&
+                                 sizeof(From) > sizeof(int)));
 
 } // namespace detail
 

@@ -3,9 +3,10 @@
 /// Typed datasets: descriptions of data that nobody has computed yet. Operations describe further datasets; an action
 /// (collect, count, reduce, top, take, foreach) runs a job and returns its result.
 ///
-/// A dataset is a small immutable value; copies share one graph. Any thread. Operations do nothing but describe;
-/// actions throw `job_error` when the job does not succeed. Functions are given in the forms that closure.hpp explains;
-/// every operation that takes one also takes `troupe::with(values…)` before it.
+/// A dataset is a small immutable value; copies share one graph. Any thread. Operations do nothing but describe
+/// (sorting and zip_with_index look at the records first); actions throw `job_error` when the job does not succeed.
+/// Functions are given in the forms that closure.hpp explains; every operation that takes one also takes
+/// `troupe::with(values…)` before it.
 
 #include <algorithm>
 #include <cstdint>
@@ -50,7 +51,7 @@ public:
   }
   template <class... C, class F>
   auto map(const captures<C...>& c, F) const {
-    detail::check_call<F, captures<C...>, void, T>();
+    [[maybe_unused]] constexpr bool said = detail::check_call<F, captures<C...>, void, T>();
     if constexpr (detail::is_callable<F, captures<C...>, void, T>)
       return narrow<detail::mapped<T, F, captures<C...>>, detail::map_operation<T, F, captures<C...>>>("map", c);
     else
@@ -65,7 +66,7 @@ public:
   }
   template <class... C, class F>
   dataset filter(const captures<C...>& c, F) const {
-    detail::check_call<F, captures<C...>, bool, const T&>();
+    [[maybe_unused]] constexpr bool said = detail::check_call<F, captures<C...>, bool, const T&>();
     if constexpr (detail::is_callable<F, captures<C...>, bool, const T&>)
       return narrow<T, detail::filter_operation<T, F, captures<C...>>>("filter", c);
     else
@@ -103,22 +104,22 @@ public:
     if (!(fraction >= 0 && fraction <= 1))
       throw std::invalid_argument("sample(" + std::to_string(fraction) + "): give a fraction from 0 to 1");
     auto node = after("sample");
-    node->step = detail::make_operation<detail::sample_operation<T>>(encode_value(std::pair{fraction, seed}));
+    // A sample of a sample draws other numbers, or it would take those again that had the luck before.
+    node->step = detail::make_operation<detail::sample_operation<T>>(
+        encode_value(std::pair{fraction, seed + 0x9e3779b97f4a7c15 * node->samples++}));
     return {core_, std::move(node)};
   }
 
-  /// Pairs of a record and its number, from 0, in partition order. At once runs a job that counts the partitions, whose
-  /// records are kept for it, so that nothing runs twice.
+  /// Pairs of a record and its number, from 0, in partition order. At once runs a job that counts the partitions; their
+  /// records are kept, as by sort_by_key. A task that finds another number of records than was counted fails.
   /// Spark: zipWithIndex. `words.zip_with_index()`
   dataset<std::pair<T, std::uint64_t>> zip_with_index() const {
     detail::check_travels<detail::stuck_part<T>>();
     if constexpr (travels) {
       const auto records = once();
-      std::vector<std::uint64_t> firsts;
-      std::uint64_t next = 0;
+      std::vector<std::uint64_t> firsts{0}; // and behind all of them how many there are
       records.act(detail::make_operation<detail::count_terminal<T>>(), "count", [&](std::string_view bytes) {
-        firsts.push_back(next);
-        next += decode_value<std::uint64_t>(bytes);
+        firsts.push_back(firsts.back() + decode_value<std::uint64_t>(bytes));
       });
       auto node = records.after("zip_with_index");
       auto encoded = detail::encode_captures(with(std::move(firsts)), core_->publisher());
@@ -151,7 +152,11 @@ public:
     detail::check_travels<detail::stuck_part<T>>();
     if constexpr (travels) {
       const auto count = core_->partitions_or_default(partitions);
-      auto edge = shuffle(detail::make_operation<detail::spread_write<T>>(), count);
+      // Records of a row that may be another one next time go where their content says.
+      bool by_content = false;
+      for (const auto* node = node_.get(); node; node = node->parent.get())
+        by_content = by_content || node->indeterminate;
+      auto edge = shuffle(detail::make_operation<detail::spread_write<T>>(encode_value(by_content)), count);
       return {core_,
               reader("repartition", detail::make_operation<detail::moved_read<T, 1>>(), {std::move(edge)}, count)};
     } else {
@@ -186,7 +191,7 @@ public:
   dataset reduce_by_key(const captures<C...>& c, F, std::uint32_t partitions = 0) const {
     check_pair();
     if constexpr (is_pair) {
-      detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
+      if constexpr (travels) detail::check_call<F, captures<C...>, value_of, value_of, value_of>();
       if constexpr (travels && detail::is_callable<F, captures<C...>, value_of, value_of, value_of>) {
         const auto count = core_->partitions_or_default(partitions);
         const auto encoded = detail::encode_captures(c, core_->publisher());
@@ -214,8 +219,9 @@ public:
     }
   }
 
-  /// One pair per key: what `zero` becomes when `fold(folded, value)` takes up the values of one task, and
-  /// `merge(folded, folded)` what several tasks have. `zero` decides the type: `0L`, not `0`, for large numbers.
+  /// One pair per key: what `zero` becomes when `fold(folded, value)` takes up values of one task, and
+  /// `merge(folded, folded)` what they have become. A task whose keys are many begins with `zero` more than once for a
+  /// key, so merging with it must change nothing. `zero` decides the type: `0.0`, not `0`, for sums of numbers.
   /// Spark: aggregateByKey. `pairs.aggregate_by_key(0.0, [](double s, auto n) { return s + 0.5 * n; }, std::plus<>{})`
   template <class A, class Fold, class Merge>
   auto aggregate_by_key(A zero, Fold fold, Merge merge, std::uint32_t partitions = 0) const {
@@ -226,8 +232,14 @@ public:
     check_pair();
     if constexpr (is_pair) {
       detail::check_travels<detail::stuck_part<A>>();
-      detail::check_call<Fold, captures<C...>, A, A, value_of>();
-      detail::check_call<Merge, captures<C...>, A, A, A>();
+      if constexpr (travels && detail::can_travel<A>::value) {
+        detail::check_call<Fold, captures<C...>, A, A, value_of>();
+        detail::check_call<Merge, captures<C...>, A, A, A>();
+        static_assert(
+            !detail::is_cut<typename detail::call<Fold, captures<C...>, A, value_of>::result, A>,
+            "troupe: what is folded is more than zero's type may hold. Cure: a zero of that type, such as 0.0 "
+            "or std::int64_t{0}");
+      }
       if constexpr (travels && detail::can_travel<A>::value &&
                     detail::is_callable<Fold, captures<C...>, A, A, value_of> &&
                     detail::is_callable<Merge, captures<C...>, A, A, A>) {
@@ -283,7 +295,7 @@ public:
   /// their order. Numbers and enums are in the order of their values, whatever `operator<` an enum has; what is no
   /// number comes behind all others, also within pairs and the like. At once runs a job that looks at a sample of the
   /// keys, where there is more than one partition to make; the records are kept for it (persist, in memory and on
-  /// disk), so that nothing runs twice.
+  /// disk), so that nothing runs twice, as long as this dataset or one made from it is there.
   /// Spark: sortByKey. `pairs.sort_by_key(troupe::sort_order::descending)`
   dataset sort_by_key(sort_order order = sort_order::ascending, std::uint32_t partitions = 0) const {
     check_pair();
@@ -415,8 +427,8 @@ public:
   }
   template <class... C, class F>
   std::optional<T> reduce(const captures<C...>& c, F) const {
-    detail::check_call<F, captures<C...>, T, T, T>();
-    detail::check_travels<detail::stuck_part<T>>();
+    [[maybe_unused]] constexpr bool said = detail::check_call<F, captures<C...>, T, T, T>();
+    if constexpr (detail::is_callable<F, captures<C...>, T, T, T>) detail::check_travels<detail::stuck_part<T>>();
     std::optional<T> total;
     if constexpr (travels && detail::is_callable<F, captures<C...>, T, T, T>) {
       const auto encoded = detail::encode_captures(c, core_->publisher());
@@ -453,15 +465,16 @@ public:
   }
   template <class... C, class F>
   std::vector<T> top(std::uint64_t count, const captures<C...>& c, F) const {
-    detail::check_call<F, captures<C...>, bool, const T&, const T&>();
-    detail::check_travels<detail::stuck_part<T>>();
+    [[maybe_unused]] constexpr bool said = detail::check_call<F, captures<C...>, bool, const T&, const T&>();
+    if constexpr (detail::is_callable<F, captures<C...>, bool, const T&, const T&>)
+      detail::check_travels<detail::stuck_part<T>>();
     if constexpr (travels && detail::is_callable<F, captures<C...>, bool, const T&, const T&>) {
       const auto encoded = detail::encode_captures(c, core_->publisher());
       using order = detail::closure<F, captures<C...>>;
       detail::best_records<T, order> best{static_cast<std::size_t>(count), order{c}};
       act(detail::make_operation<detail::top_terminal<T, F, captures<C...>>>(encode_value(count) + encoded.bytes),
           "top", [&](std::string_view bytes) {
-            for (auto& record : decode_value<std::vector<T>>(bytes)) best.add(std::move(record));
+            for (auto&& record : decode_value<std::vector<T>>(bytes)) best.add(T(std::move(record)));
           });
       return best.take();
     } else {
@@ -478,7 +491,7 @@ public:
   }
   template <class... C, class F>
   void foreach (const captures<C...>& c, F) const {
-    detail::check_call<F, captures<C...>, void, T>();
+    [[maybe_unused]] constexpr bool said = detail::check_call<F, captures<C...>, void, T>();
     if constexpr (detail::is_callable<F, captures<C...>, void, T>) {
       const auto encoded = detail::encode_captures(c, core_->publisher());
       act(detail::make_operation<detail::foreach_terminal<T, F, captures<C...>>>(encoded.bytes), "foreach",
@@ -535,6 +548,7 @@ private:
       auto node = std::make_shared<detail::dataset_node>();
       node->name = name;
       node->partitions = node_->partitions;
+      node->samples = node_->samples;
       auto encoded = detail::encode_captures(c, core_->publisher());
       node->step = detail::make_operation<Operation>(std::move(encoded.bytes));
       node->held = std::move(encoded.held);
@@ -572,8 +586,9 @@ private:
   template <class Operation, class In, class F, class... C>
   auto expand(const char* name, const captures<C...>& c) const {
     detail::check_closure<F>();
-    using record = typename detail::expansion<In, F, captures<C...>>::record;
-    constexpr bool known = !std::is_void_v<record>;
+    using expansion = detail::expansion<In, F, captures<C...>>;
+    using record = typename expansion::record;
+    constexpr bool known = !std::is_void_v<record> && expansion::possible;
     static_assert(known || !detail::can_be_made_anew<F>,
                   "troupe: the function given to flat_map or map_partitions must return a container of records, or "
                   "take a last parameter troupe::emitter<U>& and call it for each; before that it takes the captures "
@@ -600,6 +615,7 @@ private:
     auto node = std::make_shared<detail::dataset_node>();
     node->name = name;
     node->partitions = node_->partitions;
+    node->samples = node_->samples;
     node->parent = node_;
     return node;
   }
@@ -607,7 +623,7 @@ private:
   /// The same records for two jobs in a row, of which the second one does not run the author's functions again: they
   /// are kept, unless nothing of the author's has made them, or they are kept anyway.
   dataset once() const {
-    const bool is_bare = !node_->parent && node_->shuffles.empty();
+    const bool is_bare = !node_->parent && node_->shuffles.empty() && !node_->indeterminate;
     return is_bare || (node_->kept && node_->kept->begin_use()) ? *this : persist(storage_level::memory_and_disk);
   }
 
@@ -622,9 +638,10 @@ private:
   dataset sort_as(const char* name, sort_order order, std::uint32_t partitions) const {
     constexpr bool ordered = detail::is_ordered<typename Form::key>::value;
     detail::check_travels<detail::stuck_part<T>>();
-    static_assert(ordered, "troupe: sorting needs an operator< for the type of the key, and of all that it is made of. "
-                           "Cure: write one, as a member or next to the type, or .map(...) the records to keys that "
-                           "have one.");
+    static_assert(ordered || !travels,
+                  "troupe: sorting needs an operator< for the type of the key, and of all that it is made of. "
+                  "Cure: write one, as a member or next to the type, or .map(...) the records to keys that "
+                  "have one.");
     if constexpr (ordered && travels)
       return order == sort_order::ascending ? sort_as<Form, false>(name, partitions)
                                             : sort_as<Form, true>(name, partitions);
@@ -661,6 +678,7 @@ private:
     node->name = name;
     node->partitions = partitions;
     node->step = std::move(step);
+    for (const auto& edge : shuffles) node->samples = std::max(node->samples, edge->parent->samples);
     node->shuffles = std::move(shuffles);
     return node;
   }

@@ -4,6 +4,7 @@
 /// they need travels as these do; a function of the author's is called by one of the small functions below, which holds
 /// nothing itself.
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -67,7 +68,7 @@ struct one_for_each {
 struct no_value {
   template <class T>
   std::pair<T, std::monostate> operator()(T record) const {
-    return {std::move(record), {}};
+    return {std::move(record), std::monostate{}};
   }
 };
 struct the_former {
@@ -76,16 +77,27 @@ struct the_former {
     return former;
   }
 };
+/// The order of values in which sorting puts them: what is no number comes behind all others, and enums go by their
+/// numbers.
+template <class T>
+bool is_less(const T& a, const T& b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a < b || (std::isnan(b) && !std::isnan(a));
+  else if constexpr (std::is_enum_v<T>)
+    return static_cast<std::underlying_type_t<T>>(a) < static_cast<std::underlying_type_t<T>>(b);
+  else
+    return a < b;
+}
 struct the_lesser {
   template <class T>
   T operator()(T a, T b) const {
-    return b < a ? std::move(b) : std::move(a);
+    return is_less(b, a) ? std::move(b) : std::move(a);
   }
 };
 struct the_greater {
   template <class T>
   T operator()(T a, T b) const {
-    return a < b ? std::move(b) : std::move(a);
+    return is_less(a, b) ? std::move(b) : std::move(a);
   }
 };
 
@@ -94,7 +106,7 @@ template <class Fold, class A, class V, class... C>
 struct fold_from_zero {
   A operator()(const A& zero, const C&... captures, V value) const {
     Fold fold{};
-    return fold(captures..., A{zero}, std::move(value));
+    return fold(captures..., A(zero), std::move(value));
   }
   A operator()(const A&, const C&... captures, A folded, V value) const {
     Fold fold{};
@@ -141,8 +153,8 @@ public:
     if constexpr (pair_types<T>::is_pair) {
       using key = typename pair_types<T>::key;
       using value = typename pair_types<T>::value;
-      check_call<F, captures<C...>, void, value>();
-      if constexpr (is_callable<F, captures<C...>, void, value>)
+      check_value<F, captures<C...>, value>();
+      if constexpr (gives_value<F, captures<C...>, value>)
         return self().map(c, on_value<F, key, value, C...>{}).called("map_values");
       else
         return dataset<refused>{};
@@ -159,8 +171,8 @@ public:
   }
   template <class... C, class F>
   auto key_by(const captures<C...>& c, F) const {
-    check_call<F, captures<C...>, void, const T&>();
-    if constexpr (is_callable<F, captures<C...>, void, const T&>)
+    check_value<F, captures<C...>, const T&>();
+    if constexpr (gives_value<F, captures<C...>, const T&>)
       return self().map(c, before_record<F, T, C...>{}).called("key_by");
     else
       return dataset<refused>{};
@@ -204,10 +216,10 @@ public:
   template <class... C, class F>
   dataset<T> sort_by(const captures<C...>& c, F f, sort_order order = sort_order::ascending,
                      std::uint32_t partitions = 0) const {
-    if constexpr (is_callable<F, captures<C...>, void, const T&>) {
-      return key_by(c, f).sort_by_key(order, partitions).values();
+    if constexpr (gives_value<F, captures<C...>, const T&>) {
+      return key_by(c, f).sort_by_key(order, partitions).values().called("sort_by");
     } else {
-      check_call<F, captures<C...>, void, const T&>();
+      check_value<F, captures<C...>, const T&>();
       return self();
     }
   }
@@ -218,7 +230,8 @@ public:
   /// Spark: first. `words.first()`
   std::optional<T> first() const {
     auto records = self().take(1);
-    return records.empty() ? std::nullopt : std::optional{std::move(records.front())};
+    if (records.empty()) return std::nullopt;
+    return std::optional<T>{std::in_place, std::move(records.front())};
   }
 
   /// All records added up with `+`: whole numbers as 64 bits, floating-point numbers as double, others as they are.
@@ -234,7 +247,8 @@ public:
       return refused{};
   }
 
-  /// The least record (`operator<`), of equal ones the first; nothing where there is none.
+  /// The least record, of equal ones the first; nothing where there is none. Numbers and enums go by their values; what
+  /// is no number is greater than all numbers.
   /// Spark: min. `numbers.min()`
   std::optional<T> min() const {
     check_ordered("min");
@@ -256,7 +270,7 @@ public:
     if constexpr (pair_types<T>::is_pair)
       return map_values(one_for_each{}).reduce_by_key(std::plus<>{}).collect();
     else
-      return std::vector<refused>{};
+      return refused_records{};
   }
 
 private:

@@ -97,6 +97,7 @@ struct dataset_node {
   std::optional<hand_over> records;              ///< with `profile`: of this dataset; nothing: they cannot travel
   std::shared_ptr<kept_records> kept;            ///< null: they are not
   bool barrier = false;                          ///< its stage is a gang
+  std::uint32_t samples = 0;                     ///< drawn on the way to it, at most
   bool indeterminate = false;                    ///< it may have other records when it is computed again
   std::vector<std::shared_ptr<const void>> held; ///< what `step` needs to be there
 };

@@ -77,6 +77,12 @@ struct expansion {
   using emitted = typename emitted_by<F>::type;
   static constexpr bool emits = !std::is_void_v<emitted>;
   using returned = typename call<F, Captures, In>::result;
+  static constexpr bool possible = [] {
+    if constexpr (emits)
+      return call<F, Captures, In, emitter<emitted>&>::possible;
+    else
+      return call<F, Captures, In>::possible;
+  }();
   static constexpr bool returns = !emits && std::ranges::input_range<returned>;
 
   static auto record_type() {

@@ -15,6 +15,7 @@
 #include <troupe/runtime/api/captured.hpp>
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/serialize.hpp>
+#include <troupe/runtime/api/stable_hash.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
 
 namespace troupe::detail {
@@ -51,17 +52,23 @@ private:
   const std::uint32_t bucket_;
 };
 
-/// Map side of what makes partitions equally large: each record goes to the one after that of the record before.
+/// Map side of what makes partitions equally large: each record goes to the one after that of the record before, or,
+/// where that is captured, to one by its content.
 template <class T>
 class spread_write final : public terminal<T> {
 public:
-  explicit spread_write(task_context& context)
-    : output_(context.map_output()), next_(context.partition % output_.buckets()) {}
-  static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view) {
-    return std::make_unique<spread_write>(context);
+  spread_write(task_context& context, bool by_content)
+    : output_(context.map_output()), by_content_(by_content), next_(context.partition % output_.buckets()) {}
+  static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view encoded) {
+    return std::make_unique<spread_write>(context, decode_value<bool>(encoded));
   }
 
   void push(T&& record) override {
+    if (by_content_) {
+      scratch_.clear();
+      encoder{scratch_}(record);
+      next_ = bucket_of(stable_hash(scratch_), output_.buckets());
+    }
     encoder{output_.page(next_)}(record);
     output_.wrote(next_);
     if (++next_ == output_.buckets()) next_ = 0;
@@ -71,7 +78,9 @@ public:
 
 private:
   bucket_writer& output_;
+  const bool by_content_;
   std::uint32_t next_;
+  std::string scratch_;
 };
 
 /// Reduce side of both: what came from one shuffle after what came from the one before, each in the order of the old
@@ -92,22 +101,35 @@ struct moved_read {
   }
 };
 
-/// Each record with its number among all; captured is the number of the first one of each partition.
+/// Each record with its number among all; captured is the number of the first one of each partition, and of one more.
 template <class T>
 class number_operation final : public sink<T> {
 public:
-  number_operation(std::uint64_t first, erased_sink& out)
-    : next_(first), out_(typed_sink<std::pair<T, std::uint64_t>>(out)) {}
+  number_operation(std::uint64_t first, std::uint64_t end, erased_sink& out)
+    : next_(first), end_(end), out_(typed_sink<std::pair<T, std::uint64_t>>(out)) {}
   static std::unique_ptr<erased_sink> make(task_context& context, std::string_view encoded, erased_sink& out) {
     const auto firsts = captures_of<std::vector<std::uint64_t>>(encoded);
-    if (context.partition >= (*firsts).size()) throw std::logic_error("a partition that was not counted is numbered");
-    return std::make_unique<number_operation>((*firsts)[context.partition], out);
+    const std::size_t next = std::size_t{context.partition} + 1;
+    if (next >= (*firsts).size()) throw std::logic_error("a partition that was not counted is numbered");
+    return std::make_unique<number_operation>((*firsts)[context.partition], (*firsts)[next], out);
   }
-  void push(T&& record) override { out_.push({std::move(record), next_++}); }
-  void finish() override { out_.finish(); }
+  void push(T&& record) override {
+    if (next_ == end_) fail();
+    out_.push({std::move(record), next_++});
+  }
+  void finish() override {
+    if (next_ != end_) fail();
+    out_.finish();
+  }
 
 private:
+  [[noreturn]] static void fail() {
+    throw std::runtime_error("zip_with_index: this partition has not the records that were counted: what has made them "
+                             "gives others each time");
+  }
+
   std::uint64_t next_;
+  const std::uint64_t end_;
   sink<std::pair<T, std::uint64_t>>& out_;
 };
 

@@ -8,7 +8,10 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
+
+#include <troupe/runtime/resources/resource_profile.hpp>
 
 namespace troupe {
 
@@ -33,12 +36,25 @@ struct refused {
   }
 };
 
+/// Records of an unknown type: a vector of whatever is asked for.
+struct refused_records : std::vector<refused> {
+  template <class T>
+  operator std::vector<T>() const; // NOLINT: implicit on purpose
+};
+
+template <class R>
+using results_of = std::conditional_t<std::is_same_v<R, refused>, refused_records, std::vector<R>>;
+
 } // namespace detail
 
 template <>
 class dataset<detail::refused> {
 public:
   using record_type = detail::refused;
+
+  template <class T>
+  operator dataset<T>() const; // NOLINT: implicit on purpose
+  dataset called(const char*) const { return {}; }
 
   template <class... A>
   dataset map(const A&...) const {
@@ -76,10 +92,7 @@ public:
   dataset sorted(const A&...) const {
     return {};
   }
-  template <class... A>
-  dataset with_resources(const A&...) const {
-    return {};
-  }
+  dataset with_resources(const resource_profile&) const { return {}; }
   template <class... A>
   dataset persist(const A&...) const {
     return {};
@@ -155,13 +168,13 @@ public:
   std::uint32_t partitions() const { return {}; }
   std::string name() const { return {}; }
 
-  std::vector<detail::refused> collect() const { return {}; }
+  detail::refused_records collect() const { return {}; }
   template <class... A>
-  std::vector<detail::refused> take(const A&...) const {
+  detail::refused_records take(const A&...) const {
     return {};
   }
   template <class... A>
-  std::vector<detail::refused> top(const A&...) const {
+  detail::refused_records top(const A&...) const {
     return {};
   }
   template <class... A>
@@ -176,7 +189,7 @@ public:
   std::optional<detail::refused> min() const { return {}; }
   std::optional<detail::refused> max() const { return {}; }
   detail::refused sum() const { return {}; }
-  std::vector<detail::refused> count_by_key() const { return {}; }
+  detail::refused_records count_by_key() const { return {}; }
   std::uint64_t count() const { return {}; }
 };
 

@@ -15,12 +15,13 @@
 ///
 /// The same function writes and reads (writing never changes the value), so the two cannot differ. It stands in the
 /// namespace of the type and takes the value as `T&`; the type must be default constructible. One that forgets a member
-/// of a struct does not compile; where that is meant, or the members are named in several calls of the archive, say
-/// `template <> inline constexpr bool troupe::names_some_members<point> = true;`. A class of plain bytes with
-/// constructors or private members may say `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;`
-/// in place of that. A type that needs another way (a checked constructor, say) specialises `troupe::serializer<T>`
-/// with the two functions `write` and `read`. Pointers, references, `std::string_view`, `std::span` and C strings are
-/// refused at compile time: they would arrive without what they point to.
+/// of a struct does not compile (it is compiled once more for that, with another archive); where that is meant, or the
+/// members are named in several calls of the archive, say `template <> inline constexpr bool
+/// troupe::names_some_members<point> = true;`. A class of plain bytes with constructors or private members may say
+/// `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs
+/// another way (a checked constructor, say) specialises `troupe::serializer<T>` with the two functions `write` and
+/// `read`. Pointers, references, `std::string_view`, `std::span` and C strings are refused at compile time: they would
+/// arrive without what they point to.
 
 #include <algorithm>
 #include <bit>
@@ -83,6 +84,8 @@ inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, 
 /// Appends values to a string that outlives it. Also the archive that `troupe_serialize` sees when a value is written.
 class encoder {
 public:
+  encoder(const encoder&) = delete; // a hook that takes a copy would read no further
+  encoder& operator=(const encoder&) = delete;
   /// @param held gets what has to stay where these bytes can be read (see hold); null: that is not of interest
   explicit encoder(std::string& out, std::vector<std::shared_ptr<const void>>* held = nullptr) noexcept
     : out_(out), held_(held) {}
@@ -130,6 +133,8 @@ private:
 /// method throws `decode_error` on malformed input.
 class decoder {
 public:
+  decoder(const decoder&) = delete; // a hook that takes a copy would read no further
+  decoder& operator=(const decoder&) = delete;
   explicit decoder(std::string_view in) noexcept : in_(in) {}
 
   /// Replaces the values one after another.
@@ -232,10 +237,29 @@ concept has_serialize_hook = requires(encoder& writer, decoder& reader, T& value
 
 namespace detail {
 
-/// True where it is one that would read into a copy, since it takes what is no variable.
+/// Becomes a copy of a `T`, and is no variable of that type.
 template <class T>
-concept has_copying_hook = has_serialize_hook<T> && requires(decoder& reader) {
-  troupe_serialize(reader, std::declval<T>());
+struct copy_of {
+  operator T() const;
+};
+template <class T>
+struct unrelated_to {};
+/// True where it is one that would read into a copy. One that takes just anything takes the variable as well.
+template <class T>
+concept has_copying_hook = has_serialize_hook<T> && requires(decoder& reader, copy_of<T>& copy) {
+  troupe_serialize(reader, copy);
+} && !requires(decoder & reader, unrelated_to<T>& other) {
+  troupe_serialize(reader, other);
+};
+
+/// Is refused once, however many calls of the archive a hook has.
+template <class T, bool NamesAll>
+struct named_members {
+  static_assert(NamesAll,
+                "troupe: this troupe_serialize names fewer members than the struct has: the others would be lost in "
+                "silence. Cure: name all of them in one call, archive(value.a, value.b, …), or, where that is meant, "
+                "say `template <> inline constexpr bool troupe::names_some_members<T> = true;`");
+  static constexpr bool said = NamesAll;
 };
 
 /// Stands for the archive while a program is compiled, to see how many members of `T` a `troupe_serialize` names.
@@ -245,10 +269,7 @@ public:
   using encoder::encoder;
   template <class... Ts>
   naming_archive& operator()(const Ts&...) {
-    static_assert(sizeof...(Ts) >= member_count<T>,
-                  "troupe: this troupe_serialize names fewer members than the struct has: the others would be lost in "
-                  "silence. Cure: name all of them in one call, archive(value.a, value.b, …), or, where that is meant, "
-                  "say `template <> inline constexpr bool troupe::names_some_members<T> = true;`");
+    static_cast<void>(sizeof(named_members<T, (sizeof...(Ts) >= member_count<T>)>));
     return *this;
   }
 };
@@ -266,7 +287,7 @@ void compile_naming_hook(naming_archive<T>& archive, T& value) {
 template <class T>
 constexpr void check_names_members() {
   if constexpr (!names_some_members<T> && member_count<T> != 0 && takes_naming_archive<T>)
-    static_cast<void>(static_cast<void (*)(naming_archive<T>&, T&)>(&compile_naming_hook<T>));
+    if (false) static_cast<void>(static_cast<void (*)(naming_archive<T>&, T&)>(&compile_naming_hook<T>));
 }
 
 template <class T>
@@ -298,8 +319,9 @@ constexpr void check_travels() {
       is_view<T>::value || !has_wire_form<T> || std::is_default_constructible_v<T>,
       "troupe: this type has no default constructor, so that no value can be made to read into. Cure: give it "
       "one, T() = default; or specialise troupe::serializer<T>, whose `read` makes the value as it likes.");
-  static_assert(!has_copying_hook<T>, "troupe: this type's troupe_serialize does not take the value as T&, so that "
-                                      "what is read would be lost. Cure: (Archive& archive, T& value)");
+  static_assert(!has_wire_form<T> || !std::is_default_constructible_v<T> || !has_copying_hook<T>,
+                "troupe: this type's troupe_serialize can be called with a copy of the value, in which what is read "
+                "would be lost. Cure: let it take (Archive& archive, T& value), and nothing else");
 }
 
 } // namespace detail
@@ -382,12 +404,18 @@ struct serializer {
 
 namespace detail {
 
+/// Whether a serializer is not specialised; one that is may inherit from another type's.
+template <class Serializer, class T>
+concept is_primary = requires {
+  requires std::is_same_v<typename Serializer::primary, T>;
+};
+
 /// Whether `T` can travel, as far as the type system shows it.
 template <class T>
 struct can_travel : std::bool_constant<!is_view<T>::value && [] {
   if constexpr (parts_of<T>::known)
     return parts_of<T>::template all<can_travel>;
-  else if constexpr (requires { typename serializer<T>::primary; })
+  else if constexpr (is_primary<serializer<T>, T>)
     return travels_by_itself<T>;
   else
     return true;

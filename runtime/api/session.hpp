@@ -82,8 +82,8 @@ public:
   /// Runs a job and gives the results of its last stage, one per task in their order. Throws job_error;
   /// std::invalid_argument where `last` is not the last stage of `j`.
   template <class R, class A>
-  std::vector<R> run(const job& j, const task_stage<R, A>& last) {
-    std::vector<R> results;
+  detail::results_of<R> run(const job& j, const task_stage<R, A>& last) {
+    detail::results_of<R> results;
     if constexpr (!std::is_same_v<R, detail::refused>) {
       last.check_last_of(j);
       auto [spec, held] = j.build(core_->options().jobs, last.index_, core_->publisher());

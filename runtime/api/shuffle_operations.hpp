@@ -172,6 +172,9 @@ private:
                                : std::string_view{keys_}.substr(static_cast<std::size_t>(w.key.begin()), w.key.size());
     };
     used_ += memory_outside(w.value);
+    // What is kept may be a container that takes values up.
+    if constexpr (!std::is_void_v<Kept>)
+      if constexpr (!std::is_trivially_copyable_v<kept>) used_ += sizeof(V) + 4 * sizeof(void*);
     if (auto* const known = w.key.is_inside() ? table_.find(w.key, w.hash, w.likely) : table_.find(bytes(), w.hash)) {
       known->value = function_(std::move(known->value), std::move(w.value));
     } else {
@@ -273,8 +276,8 @@ struct left_form {
   using record = std::pair<V, std::optional<W>>;
   template <class Emit>
   static void each(std::vector<V>&& left, std::vector<W>&& right, Emit emit) {
-    for (auto& v : left) {
-      if (right.empty()) emit(record{std::move(v), std::nullopt});
+    for (auto&& v : left) {
+      if (right.empty()) emit(record{V(std::move(v)), std::nullopt});
       for (const auto& w : right) emit(record{v, w});
     }
   }
@@ -285,12 +288,12 @@ struct full_form {
   using record = std::pair<std::optional<V>, std::optional<W>>;
   template <class Emit>
   static void each(std::vector<V>&& left, std::vector<W>&& right, Emit emit) {
-    for (auto& v : left) {
-      if (right.empty()) emit(record{std::move(v), std::nullopt});
+    for (auto&& v : left) {
+      if (right.empty()) emit(record{V(std::move(v)), std::nullopt});
       for (const auto& w : right) emit(record{v, w});
     }
     if (left.empty())
-      for (auto& w : right) emit(record{std::nullopt, std::move(w)});
+      for (auto&& w : right) emit(record{std::nullopt, W(std::move(w))});
   }
 };
 /// All of the one side and all of the other.

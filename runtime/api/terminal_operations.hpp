@@ -113,7 +113,7 @@ public:
 
 private:
   void cut() {
-    std::stable_sort(records_.begin(), records_.end(), std::ref(before_));
+    std::stable_sort(records_.begin(), records_.end(), [this](const T& a, const T& b) { return before_(a, b); });
     if (records_.size() > limit_)
       records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(limit_), records_.end());
   }

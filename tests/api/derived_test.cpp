@@ -1,7 +1,12 @@
 // Operations that are made of others, and those that move partitions.
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -11,6 +16,7 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/session.hpp>
 
 #include "inline_runner.hpp"
@@ -257,6 +263,87 @@ TEST_F(derived_operations, least_and_greatest_are_the_first_of_equal_ones) {
 TEST_F(derived_operations, first_is_the_first_in_partition_order) {
   EXPECT_THAT(numbers().filter([](std::int64_t n) { return n > 3; }).first(), Optional(4));
   EXPECT_FALSE(numbers(0).first());
+}
+
+TEST_F(derived_operations, work_on_flags_and_on_what_may_be_nothing) {
+  const auto flags = session_.parallelize<std::pair<int, bool>>({{1, true}, {2, false}}, 2);
+  EXPECT_THAT(flags.left_join(flags.filter([](const auto& p) { return p.second; })).collect(),
+              UnorderedElementsAre(Pair(1, Pair(true, Optional(true))), Pair(2, Pair(false, std::nullopt))));
+  EXPECT_THAT(flags.full_join(flags).count(), 2u);
+  EXPECT_THAT(flags.values().first(), Optional(true));
+  EXPECT_EQ(flags.values().top(1), std::vector<bool>{true});
+  const auto maybe = session_.parallelize<std::optional<int>>({std::nullopt, 3}, 1);
+  EXPECT_THAT(maybe.first(), Optional(std::optional<int>{}));
+  EXPECT_FALSE(maybe.filter([](const auto& m) { return m && *m > 9; }).first());
+}
+
+TEST_F(derived_operations, what_is_no_number_is_greater_than_all_numbers) {
+  const auto nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::uint32_t parts : {1u, 3u}) {
+    const auto some = session_.parallelize<double>({nan, 1, nan, 2}, parts);
+    EXPECT_EQ(some.min(), 1) << parts;
+    EXPECT_TRUE(std::isnan(*some.max())) << parts;
+    EXPECT_THAT(session_.parallelize<double>({1, nan}, parts).min(), Optional(1)) << parts;
+  }
+}
+
+TEST_F(derived_operations, samples_of_samples_draw_again) {
+  const auto ten_each = session_.range(0, 20'000, 2'000);
+  EXPECT_LT(ten_each.sample(0.1).sample(0.1).count(), 300u) << "a hundredth, and not nearly a tenth";
+  EXPECT_LT(ten_each.sample(0.1).union_with(ten_each.filter([](std::int64_t) { return false; })).sample(0.1).count(),
+            300u);
+}
+
+TEST_F(derived_operations, zip_with_index_fails_where_other_records_come) {
+  static std::atomic<int> rounds{0};
+  rounds = 0;
+  const auto more_each_time = session_.range(0, 1, 1).flat_map(
+      [](std::int64_t) { return std::vector<int>(static_cast<std::size_t>(++rounds)); });
+  try {
+    more_each_time.zip_with_index().count(); // nothing is kept between jobs here
+    FAIL() << "no exception";
+  } catch (const troupe::job_error& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("not the records that were counted"));
+  }
+}
+
+TEST_F(derived_operations, where_records_may_come_in_another_order_they_go_by_their_content) {
+  const auto spread = session_.range(0, 100, 1).indeterminate().repartition(4);
+  const auto again = session_.range(0, 100, 2).indeterminate().repartition(4);
+  const auto parts = [](const auto& what) {
+    auto all = what.map_partitions([](std::vector<std::int64_t> part) {
+                     return std::vector<std::vector<std::int64_t>>{std::move(part)};
+                   })
+                   .collect();
+    for (auto& part : all) std::sort(part.begin(), part.end());
+    return all;
+  };
+  EXPECT_EQ(parts(spread), parts(again));
+  EXPECT_NE(parts(session_.range(0, 100, 1).repartition(4)), parts(spread));
+}
+
+TEST_F(derived_operations, aggregates_that_grow_leave_the_task_before_they_are_all_of_its_memory) {
+  static std::atomic<int> merges{0};
+  merges = 0;
+  const auto all = session_.range(0, 400'000, 1)
+                       .key_by([](std::int64_t) { return 0; })
+                       .aggregate_by_key(
+                           std::vector<std::int64_t>{},
+                           [](std::vector<std::int64_t> list, std::int64_t n) {
+                             list.push_back(n);
+                             return list;
+                           },
+                           [](std::vector<std::int64_t> a, const std::vector<std::int64_t>& b) {
+                             ++merges;
+                             a.insert(a.end(), b.begin(), b.end());
+                             return a;
+                           })
+                       .collect();
+  EXPECT_GT(merges, 0) << "of one task, whose values were folded to several lists";
+  ASSERT_THAT(all, SizeIs(1));
+  std::vector<std::int64_t> expected(400'000);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_TRUE(all[0].second == expected);
 }
 
 TEST_F(derived_operations, count_by_key_counts_pairs) {

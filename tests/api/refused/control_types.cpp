@@ -61,7 +61,32 @@ private:
   }
 };
 
+// A hook for several types takes what it is given.
+struct shared_hook {
+  std::int64_t n = 0;
+};
+template <class Archive, class T>
+requires std::is_same_v<std::remove_cvref_t<T>, shared_hook>
+void troupe_serialize(Archive& archive, T&& value) { archive(value.n); }
+
+// What is specialised may use another type's.
+struct as_number {
+  explicit as_number(std::int64_t v) : n(v) {}
+  std::int64_t n;
+};
+template <>
+struct troupe::serializer<as_number> : troupe::serializer<std::int64_t> {
+  static void write(encoder& out, const as_number& value) { out(value.n); }
+  static as_number read(decoder& in) { return as_number{in.number<std::int64_t>()}; }
+};
+
 int main() {
+  session().range(0, 9).map([](std::int64_t n) { return shared_hook{n}; }).collect();
+  session().range(0, 9).map([](std::int64_t n) { return as_number{n}; }).collect();
+  const auto flags = session().range(0, 9).map([](std::int64_t n) { return std::pair{n, n > 3}; });
+  flags.left_join(flags).full_join(flags).cogroup(flags).count();
+  flags.values().top(3);
+  flags.values().first();
   session().text_files("x").map([](const std::string& line) -> const std::string& { return line; }).collect();
   auto readings = session().range(0, 9).map([](std::int64_t n) { return reading{n, {}}; });
   readings.sorted().top(3);

@@ -1,4 +1,4 @@
-// expect: does not take the value as T&
+// expect: can be called with a copy of the value
 #include "common.hpp"
 
 struct reading {
