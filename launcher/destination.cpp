@@ -6,6 +6,7 @@
 
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 
 namespace troupe {
 std::set<std::string> usual_bases() {
@@ -23,13 +24,17 @@ destination destination_of(const settings& s, const std::optional<session_record
     return out;
   }
   const auto origin = s.origin_of(keys::master.name);
-  out.because = origin.kind == origin_kind::argument        ? "--master"
-                : origin.kind == origin_kind::default_value ? "nothing else was said"
-                                                            : to_string(origin);
-  if (origin.kind != origin_kind::default_value) return out;
+  const bool is_free = origin.kind == origin_kind::default_value;
+  out.because = origin.kind == origin_kind::argument ? "--master"
+                : !is_free                           ? to_string(origin)
+                : origin.place.empty()               ? "nothing else was said"
+                                                     : "the default of " + origin.place;
+  if (!is_free || !origin.place.empty()) return out;
   bases.insert(base);
+  std::set<std::string> known; // two paths may lead to one place
   for (const auto& place : bases)
-    for (auto& session : running_sessions(place)) out.others.push_back(std::move(session));
+    for (auto& session : running_sessions(place))
+      if (known.insert(session.session_id).second) out.others.push_back(std::move(session));
   return out;
 }
 
@@ -37,7 +42,8 @@ std::string to_string(const destination& where) {
   auto text = "jobs go to " + where.master + " (" + where.because + ")";
   for (const auto& other : where.others)
     text += "; cluster " + other.name + " of yours runs as well: --master=" + other.address +
-            (other.secret_file.empty() ? std::string{} : " --conf troupe.security.secret-file=" + other.secret_file);
+            (other.secret_file.empty() ? std::string{}
+                                       : " --conf troupe.security.secret-file=" + as_path_text(other.secret_file));
   return text;
 }
 

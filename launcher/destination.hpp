@@ -32,7 +32,7 @@ std::set<std::string> usual_bases();
 destination destination_of(const settings& s, const std::optional<session_record>& found, std::string_view asked,
                            std::set<std::string> bases = usual_bases());
 
-/// For people: `jobs go to local[2] (--conf)`.
+/// For people: `jobs go to local[2] (--master)`.
 std::string to_string(const destination& where);
 
 } // namespace troupe

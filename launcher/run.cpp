@@ -69,7 +69,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   if (!app) return complain(app.error());
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
-  display.introduce("troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked)), true) + "\n");
+  display.introduce("troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked))) + "\n");
   stop.on_signal((*app)->make_interruption());
 
   auto session_opts = (*app)->make_session_options();

@@ -112,8 +112,10 @@ bool listens_at(const session_record& record, std::string_view address) {
 std::vector<session_record> running_sessions(const std::string& base) {
   std::vector<session_record> out;
   std::error_code ec;
+  struct stat s {};
+  // In a folder of somebody else's everything may be exchanged while it is read.
+  if (lstat(base.c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid()) return out;
   for (const auto& entry : fs::directory_iterator{base, ec}) {
-    struct stat s {};
     // Only this user's own directories are believed.
     if (lstat(entry.path().c_str(), &s) != 0 || !S_ISDIR(s.st_mode) || s.st_uid != geteuid()) continue;
     if (auto record = read_session(entry.path().string()); record && is_alive(*record))

@@ -106,7 +106,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
   const auto where = destination_of(s, place->record, flags.which);
-  display.introduce("troupe: " + printable(to_string(where), true) + "\n");
+  display.introduce("troupe: " + printable(to_string(where)) + "\n");
   stop.on_signal((*app)->make_interruption());
 
   const auto end = jobs->run(spec);

@@ -70,7 +70,8 @@ std::string key_reference() {
            cell(values_of(entry)) + " | " + std::string{to_string(entry.reader)} + " | " + cell(entry.documentation) +
            " |\n";
   }
-  out += "\n# Sections\n\nOf the files that `troupe node` and `troupe cluster up` read, beside `troupe` and `caf`; "
+  out += "\n# Sections\n\nOf the files that `troupe node`, programs (`node`) and `troupe cluster up` (`cluster`) read, "
+         "beside `troupe` and `caf`; "
          "made from "
          "`runtime/config/sections.hpp`.\n";
   out += table_of("The `node` section", node_fields);

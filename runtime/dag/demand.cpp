@@ -73,7 +73,7 @@ void dag_scheduler::open_alternatives(time_point now) {
 /// What would help a demand that nobody satisfies, to follow the reason.
 std::string dag_scheduler::cure(demand_index d, const feasibility& answer) const {
   const auto nearest = pool_.nearest(d);
-  // Where the resources are there, more of them are no help; lack_of has said what is.
+  // Where the resources are there, more of them are no help; waiting_for has said what is.
   if (nearest && nearest->lacks.empty() && nearest->wrong_program) return {};
   return "; " + answer.sentence;
 }

@@ -116,6 +116,39 @@ std::string dag_scheduler::waiting_for(const stage_run& stage) const {
   return waiting_for(stage.lanes.begin()->second);
 }
 
+namespace {
+
+/// The executors that have room for it and run another program: which those are, and what to start. "" where there are
+/// none.
+std::string other_programs(const executor_pool& pool, demand_index d) {
+  const auto& wanted = pool.demand_of(d);
+  if (wanted.build_id.empty()) return {};
+  constexpr std::size_t shown = 3;
+  const auto short_form = [](const std::string& build) { return build.substr(0, 12); };
+  std::size_t plain = 0;
+  std::map<std::string, std::size_t> builds;
+  for (const auto& [id, e] : pool.all()) {
+    const auto& record = pool[e];
+    if (record.status != executor_record::state::active || !satisfies(record.info.capacity, *wanted.content)) continue;
+    if (!record.info.native)
+      ++plain;
+    else if (record.info.build_id != wanted.build_id)
+      ++builds[record.info.build_id];
+  }
+  if (plain == 0 && builds.empty()) return {};
+  std::string text = plain > 0 ? ", " + std::to_string(plain) + " the plain troupe program" : "";
+  std::size_t left = builds.size();
+  for (auto build = builds.begin(); build != builds.end() && builds.size() - left < shown; ++build, --left)
+    text += ", " + std::to_string(build->second) + " build " + short_form(build->first);
+  if (left > 0) text += ", and others";
+  return ": those with room for it run other programs (" + text.substr(2) + "; the job is of build " +
+         short_form(wanted.build_id) +
+         "); start one from the same executable, with the same libraries, by PROGRAM --config-file=FILE "
+         "(docs/nodes-by-hand.md)";
+}
+
+} // namespace
+
 std::string dag_scheduler::waiting_for(const task_lane& lane) const {
   const auto& stage = *lane.stage;
   const auto prefix = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "): ";
@@ -139,6 +172,15 @@ std::string dag_scheduler::waiting_for(const task_lane& lane) const {
   for (const auto d : lane.demands)
     if (const auto excluded = excluded_executors(d); !excluded.empty()) return prefix + excluded;
   auto text = prefix + "no executor satisfies its profile";
+  // First, since a terminal may have no room for what follows. Where the cluster starts executors, and has started none
+  // in vain, nobody else has to.
+  for (const auto d : lane.demands)
+    if (const auto answer = answers_.find(pool_.demand_of(d).shape);
+        pool_.has_wrong_program(d) || (answer != answers_.end() && !answer->second.feasible))
+      if (const auto others = other_programs(pool_, d); !others.empty()) {
+        text += others;
+        break;
+      }
   if (escalations_of(lane.number) > 0) text += " with the memory that tasks which ran out of it are tried again with";
   for (const auto d : lane.demands) text += (d == lane.demands.front() ? "" : ", nor its alternative") + lack_of(d);
   if (unschedulable_.contains(rank_of(lane)))
@@ -189,27 +231,7 @@ std::vector<std::pair<std::string, std::string>> dag_scheduler::misspelt(demand_
   return found;
 }
 
-namespace {
-
-/// Of which programs the executors are, for a job of another one.
-std::string programs_of(const executor_pool& pool, const std::string& wanted) {
-  std::size_t plain = 0;
-  std::map<std::string, std::size_t> builds;
-  for (const auto& [id, e] : pool.all())
-    if (const auto& info = pool[e].info; info.native)
-      ++builds[info.build_id];
-    else
-      ++plain;
-  const auto short_form = [](const std::string& build) { return build.substr(0, 8); };
-  std::string text;
-  if (plain > 0) text += ", " + std::to_string(plain) + " of the plain troupe program";
-  for (const auto& [build, count] : builds) text += ", " + std::to_string(count) + " of build " + short_form(build);
-  return "; executors that are there: " + text.substr(2) + "; the job is of build " + short_form(wanted);
-}
-
-} // namespace
-
-/// Its content, what comes nearest to it, and where room is no help, what is.
+/// Its content, and what comes nearest to it.
 std::string dag_scheduler::lack_of(demand_index d) const {
   const auto& demand = pool_.demand_of(d);
   auto text = " (" + to_string(*demand.content) + ")";
@@ -220,11 +242,6 @@ std::string dag_scheduler::lack_of(demand_index d) const {
     const char* comma = ", ";
     for (const auto& lack : nearest->lacks) text += std::exchange(comma, " and ") + to_string(lack);
     if (!nearest->other.empty()) text += comma + nearest->other;
-    const auto answer = answers_.find(demand.shape);
-    if (nearest->lacks.empty() && nearest->wrong_program && answer != answers_.end() && !answer->second.feasible)
-      text += programs_of(pool_, demand.build_id) +
-              "; start one from the very program that submitted the job: PROGRAM --config-file=FILE, where FILE says "
-              "node: {role: executor, driver: HOST:PORT}";
     for (const auto& [wrong, meant] : misspelt(d)) text += "; nobody has " + wrong + ": did you mean " + meant + "?";
   } else {
     text += "; there is no executor yet";

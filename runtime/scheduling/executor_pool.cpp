@@ -285,7 +285,10 @@ std::optional<executor_pool::nearest_executor> executor_pool::nearest(demand_ind
       candidate.other = std::string{"was started for another profile"} +
                         (candidate.lacks.empty() ? ", though a large enough one" : "") +
                         " (troupe.scheduler.profile-matching = exact)";
-    const auto weight = [](const nearest_executor& n) { return n.lacks.size() + (n.other.empty() ? 0 : 1); };
+    // Of two that lack as much, the one that could run it.
+    const auto weight = [](const nearest_executor& n) {
+      return std::pair{n.lacks.size() + (n.other.empty() ? 0 : 1), n.wrong_program};
+    };
     if (!best || weight(candidate) < weight(*best)) best = std::move(candidate);
   }
   return best;

@@ -175,7 +175,8 @@ TEST(feasibility, executors_of_another_program_are_not_started_again_and_again) 
   EXPECT_EQ(h.loads.back().loads[0].executors_wanted, 0u);
   h.tick(31s);
   ASSERT_NE(h.end_of(job), nullptr);
-  EXPECT_THAT(h.end_of(job)->failure.message, AllOf(HasSubstr("alpha"), HasSubstr("runs commands only")));
+  EXPECT_THAT(h.end_of(job)->failure.message, AllOf(HasSubstr("alpha"), HasSubstr("runs commands only"),
+                                                    HasSubstr("start one from the same executable")));
   h.check_idle();
 }
 
@@ -187,8 +188,8 @@ TEST(feasibility, a_program_on_executors_of_others_is_told_at_once_which_there_a
   h.add(executor_builder{}.build("0123456789abcdef"));
   const auto job = h.submit(job_builder{}.stage("native", 3).build_id("fedcba9876543210"));
   const auto said =
-      AllOf(HasSubstr("2 of the plain troupe program, 1 of build 01234567"), HasSubstr("the job is of build fedcba98"),
-            HasSubstr("start one from the very program"), Not(HasSubstr(not_now.sentence)));
+      AllOf(HasSubstr("(2 the plain troupe program, 1 build 0123456789ab; the job is of build fedcba987654)"),
+            HasSubstr("start one from the same executable"), Not(HasSubstr(not_now.sentence)));
   EXPECT_THAT(h.progress(job).waiting_for, said);
   h.tick(31s);
   ASSERT_NE(h.end_of(job), nullptr);
@@ -199,6 +200,22 @@ TEST(feasibility, a_program_on_executors_of_others_is_told_at_once_which_there_a
   EXPECT_THAT(h.progress(later).waiting_for, Not(HasSubstr("start one")));
   h.cancel(later);
   h.check_idle();
+}
+
+TEST(feasibility, of_executors_that_lack_as_much_the_one_of_the_program_is_the_nearest) {
+  for (const bool own_first : {false, true}) {
+    scheduler_harness h;
+    h.answer = [](const executor_shape&) { return not_now; };
+    const auto small = executor_builder{}.cores(1).host("own");
+    const auto plain = executor_builder{}.cores(2).commands_only().host("plain");
+    h.add(own_first ? small : plain);
+    h.add(own_first ? plain : small);
+    const auto job =
+        h.submit(job_builder{}.profile(make_profile({{"cores", 2}}, {{"cpus", "2"}})).stage("native", 1).with(1));
+    EXPECT_THAT(h.progress(job).waiting_for, AllOf(HasSubstr(" on own, "), HasSubstr("1 the plain troupe program")));
+    h.cancel(job);
+    h.check_idle();
+  }
 }
 
 TEST(feasibility, without_an_allocator_the_time_out_still_ends_the_job) {

@@ -876,7 +876,7 @@ TEST_F(command_line, a_cpp_program_is_an_executor_of_its_own_stages_where_a_file
   program_process too_early{words};
   const auto refused = end_of(too_early);
   EXPECT_EQ(refused.code, 3) << refused.output;
-  EXPECT_THAT(refused.output, AllOf(HasSubstr("runs commands only"), HasSubstr("start one from the very program")));
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("runs commands only"), HasSubstr("start one from the same executable")));
   program_process own{{TROUPE_WORD_COUNT, "--config-file=" + file}};
   awaited(own, "executor (\\d+) cluster");
   program_process job{words};

@@ -46,6 +46,15 @@ void troupe_serialize(Archive& archive, derived& d) {
   archive(d.name, d.n);
 }
 
+struct tag {};
+struct tagged : tag {
+  std::int64_t n = 0;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, tagged& t) {
+  archive(t.n);
+}
+
 // Of a class with a constructor nobody can count the members.
 class counter {
 public:
@@ -94,6 +103,7 @@ int main() {
   session().range(0, 9).map([](std::int64_t n) { return with_cache{n, {}}; }).collect();
   session().range(0, 9).map([](std::int64_t n) { return in_two_calls{n, {}}; }).collect();
   session().range(0, 9).map([](std::int64_t n) { return derived{{}, n}; }).collect();
+  session().range(0, 9).map([](std::int64_t n) { return tagged{{}, n}; }).collect();
   session().range(0, 9).map([](std::int64_t n) { return counter{n}; }).cache().collect();
   session().range(0, 9).map([](std::int64_t n) { return std::make_unique<std::int64_t>(n); }).count();
 }
