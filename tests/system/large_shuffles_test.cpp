@@ -62,7 +62,9 @@ struct stretch {
 
 /// As the executors have measured it themselves.
 void expect_peaks_below(const session& of, std::uint64_t limit) {
-  const auto stages = of.last_job().stages;
+  auto stages = of.last_job().stages;
+  std::erase_if(stages, [](const stage_progress& s) { return s.run_nanoseconds == 0; }); // kept by an earlier job
+  ASSERT_FALSE(stages.empty());
   EXPECT_THAT(stages, Each(Field(&stage_progress::peak_memory, Gt(0u))));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_THAT(stages, Each(Field(&stage_progress::peak_memory, Lt(limit))));
@@ -92,7 +94,7 @@ void sort_records(std::int64_t count) {
 TEST(shuffles_larger_than_memory, are_sorted_on_disk) { sort_records(2'000'000); }
 
 TEST(shuffles_larger_than_memory, of_4_gib_are_sorted_by_two_executors_of_256_mib) {
-  if (!std::getenv("TROUPE_SLOW_TESTS")) GTEST_SKIP() << "takes minutes and 10 GB of disk: run with tests/run --slow";
+  if (!std::getenv("TROUPE_SLOW_TESTS")) GTEST_SKIP() << "takes minutes and 15 GB of disk: run with tests/run --slow";
   sort_records((std::int64_t{4} << 30) / record_size);
 }
 
