@@ -7,6 +7,8 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include <troupe/actors/client.hpp>
 #include <troupe/actors/executor.hpp>
 #include <troupe/actors/resource_profile_manager.hpp>
@@ -67,7 +69,11 @@ protected:
         .receive([] {}, [&](const caf::error& why) { what = why; });
     return what == caf::sec::unexpected_message;
   }
-  cluster_status status() { return **home.request<cluster_status>(front, box(status_query{})); }
+  cluster_status status() {
+    const auto answer = home.request<cluster_status>(front, box(status_query{}));
+    if (!answer) throw std::runtime_error("the driver does not say how it stands: " + answer.error().message);
+    return **answer;
+  }
   client_actor introduce_client() {
     const hello_opening opening{peer_role::client, cluster_name};
     const auto challenge = away.request<hello_challenge>(seen, box(opening.message()));
