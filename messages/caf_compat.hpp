@@ -11,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -225,6 +226,18 @@ public:
   }
 
 #if !TROUPE_CAF1
+private:
+  /// A packet may claim to be a question of this actor's own: what somebody refuses it then comes here as an answer. So
+  /// nobody must be able to guess which answers are waited for.
+  bool begin_questions_anywhere() {
+    std::random_device dice;
+    const auto begin = (std::uint64_t{dice()} << 32 | dice()) & (caf::message_id::request_id_mask >> 1);
+    this->last_request_id_ = caf::make_message_id(caf::message_id::default_async_value | begin);
+    return true;
+  }
+  const bool is_hidden_ = begin_questions_anywhere();
+
+public:
   void add_link(caf::abstract_actor*) override {}
   void remove_link(caf::abstract_actor*) override {}
   bool add_backlink(caf::abstract_actor*) override { return false; }
