@@ -139,8 +139,7 @@ public:
     detail::check_travels<detail::stuck_part<T>>();
     if constexpr (travels) {
       const auto count = node_->partitions + other.node_->partitions;
-      std::vector<edge_pointer> edges{moved(count, {}), other.moved(count, {node_->partitions, 1, 1})};
-      return {core_, reader("union_with", detail::make_operation<detail::moved_read<T, 2>>(), std::move(edges), count)};
+      return moved_reader<2>("union_with", {moved(count, {}), other.moved(count, {node_->partitions, 1, 1})}, count);
     } else {
       return *this;
     }
@@ -156,9 +155,8 @@ public:
       bool by_content = false;
       for (const auto* node = node_.get(); node; node = node->parent.get())
         by_content = by_content || node->indeterminate;
-      auto edge = shuffle(detail::make_operation<detail::spread_write<T>>(encode_value(by_content)), count);
-      return {core_,
-              reader("repartition", detail::make_operation<detail::moved_read<T, 1>>(), {std::move(edge)}, count)};
+      auto write = detail::make_operation<detail::spread_write<T>>(encode_value(by_content));
+      return moved_reader<1>("repartition", {shuffle(std::move(write), count)}, count);
     } else {
       return *this;
     }
@@ -171,8 +169,7 @@ public:
     if constexpr (travels) {
       const auto count = core_->partitions_or_default(partitions);
       if (count >= node_->partitions) return *this;
-      std::vector<edge_pointer> edges{moved(count, {0, count, node_->partitions})};
-      return {core_, reader("coalesce", detail::make_operation<detail::moved_read<T, 1>>(), std::move(edges), count)};
+      return moved_reader<1>("coalesce", {moved(count, {0, count, node_->partitions})}, count);
     } else {
       return *this;
     }
@@ -545,14 +542,10 @@ private:
     if constexpr (std::is_void_v<Out> || detail::holds_view<Out>::value) {
       return dataset<detail::refused>{};
     } else {
-      auto node = std::make_shared<detail::dataset_node>();
-      node->name = name;
-      node->partitions = node_->partitions;
-      node->samples = node_->samples;
+      auto node = after(name);
       auto encoded = detail::encode_captures(c, core_->publisher());
       node->step = detail::make_operation<Operation>(std::move(encoded.bytes));
       node->held = std::move(encoded.held);
-      node->parent = node_;
       return dataset<Out>{core_, std::move(node)};
     }
   }
@@ -605,6 +598,11 @@ private:
   }
   edge_pointer moved(std::uint32_t buckets, const detail::partition_move& where) const {
     return shuffle(detail::make_operation<detail::move_write<T>>(encode_value(where)), buckets);
+  }
+  /// What was moved, one shuffle after the other.
+  template <std::uint8_t Shuffles>
+  dataset moved_reader(const char* name, std::vector<edge_pointer> edges, std::uint32_t count) const {
+    return {core_, reader(name, detail::make_operation<detail::moved_read<T, Shuffles>>(), std::move(edges), count)};
   }
   edge_pointer plain_shuffle(std::uint32_t buckets) const {
     return shuffle(detail::make_operation<detail::shuffle_write<key_of, value_of>>(), buckets);

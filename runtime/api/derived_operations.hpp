@@ -251,14 +251,14 @@ public:
   /// is no number is greater than all numbers.
   /// Spark: min. `numbers.min()`
   std::optional<T> min() const {
-    check_ordered("min");
+    check_ordered();
     if constexpr (is_ordered<T>::value) return self().reduce(the_lesser{});
     return std::nullopt;
   }
   /// The greatest record, of equal ones the first; nothing where there is none.
   /// Spark: max. `numbers.max()`
   std::optional<T> max() const {
-    check_ordered("max");
+    check_ordered();
     if constexpr (is_ordered<T>::value) return self().reduce(the_greater{});
     return std::nullopt;
   }
@@ -274,7 +274,7 @@ public:
   }
 
 private:
-  static constexpr void check_ordered(const char*) {
+  static constexpr void check_ordered() {
     static_assert(is_ordered<T>::value, "troupe: min and max need an operator< for the type of the records, and of all "
                                         "that they are made of. Cure: write one, or reduce(f).");
   }

@@ -188,21 +188,10 @@ template <class K>
 concept has_less = requires(const K& a, const K& b) {
   { a < b } -> std::convertible_to<bool>;
 };
-/// Whether `K` and all that it is made of can be ordered: numbers and enums always can. Standard containers have an
-/// `operator<` whatever they hold, so they are looked into.
+/// Whether keys of type `K` can be ordered. Enums always can, and a standard container has an `operator<` only where
+/// what it holds has one.
 template <class K>
-struct is_ordered;
-template <class K>
-constexpr bool find_ordered() {
-  if constexpr (std::is_enum_v<K>)
-    return true;
-  else if constexpr (parts_of<K>::known)
-    return parts_of<K>::template all<is_ordered> && has_less<K>;
-  else
-    return has_less<K>;
-}
-template <class K>
-struct is_ordered : std::bool_constant<find_ordered<K>()> {};
+struct is_ordered : std::bool_constant<std::is_enum_v<K> || has_less<K>> {};
 
 /// The same, or the other way round.
 template <class K, bool Down>

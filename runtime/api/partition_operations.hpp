@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <troupe/runtime/api/captured.hpp>
+#include <troupe/runtime/api/number_row.hpp>
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/serialize.hpp>
 #include <troupe/runtime/api/stable_hash.hpp>
@@ -137,30 +138,22 @@ private:
 template <class T>
 class sample_operation final : public sink<T> {
 public:
-  sample_operation(double fraction, std::uint64_t state, erased_sink& out)
-    : fraction_(fraction), state_(state), out_(typed_sink<T>(out)) {}
+  sample_operation(double fraction, std::uint64_t seed, erased_sink& out)
+    : fraction_(fraction), numbers_(seed), out_(typed_sink<T>(out)) {}
   static std::unique_ptr<erased_sink> make(task_context& context, std::string_view encoded, erased_sink& out) {
     const auto [fraction, seed] = decode_value<std::pair<double, std::uint64_t>>(encoded);
-    return std::make_unique<sample_operation>(fraction, mixed(seed ^ mixed(context.partition)), out);
+    return std::make_unique<sample_operation>(fraction, stable_hash_end(seed ^ stable_hash_end(context.partition)),
+                                              out);
   }
   void push(T&& record) override {
-    state_ += step;
     // The upper 53 bits are a number from 0 to below 1.
-    if (std::ldexp(static_cast<double>(mixed(state_) >> 11), -53) < fraction_) out_.push(std::move(record));
+    if (std::ldexp(static_cast<double>(numbers_.next() >> 11), -53) < fraction_) out_.push(std::move(record));
   }
   void finish() override { out_.finish(); }
 
 private:
-  static constexpr std::uint64_t step = 0x9e3779b97f4a7c15;
-  /// SplitMix64.
-  static constexpr std::uint64_t mixed(std::uint64_t z) noexcept {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
   const double fraction_;
-  std::uint64_t state_;
+  number_row numbers_;
   sink<T>& out_;
 };
 

@@ -16,6 +16,7 @@
 
 #include <troupe/runtime/api/captured.hpp>
 #include <troupe/runtime/api/key_order.hpp>
+#include <troupe/runtime/api/number_row.hpp>
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/api/record_sorter.hpp>
 #include <troupe/runtime/api/serialize.hpp>
@@ -55,14 +56,14 @@ class sample_terminal final : public terminal<typename Form::record> {
 public:
   /// @param most keys, and bytes of them; large keys are fewer
   sample_terminal(std::uint64_t most, std::uint64_t most_bytes, partition_index partition)
-    : most_(most), most_bytes_(most_bytes), state_(partition) {}
+    : most_(most), most_bytes_(most_bytes), numbers_(partition) {}
   static std::unique_ptr<terminal_sink> make(task_context& context, std::string_view encoded) {
     const auto [most, bytes] = decode_value<std::pair<std::uint64_t, std::uint64_t>>(encoded);
     return std::make_unique<sample_terminal>(most, bytes, context.partition);
   }
 
   void push(typename Form::record&& r) override {
-    const auto place = seen_ < most_ ? seen_ : next_number() % (seen_ + 1);
+    const auto place = seen_ < most_ ? seen_ : numbers_.next() % (seen_ + 1);
     ++seen_;
     if (place >= most_) return;
     if (place == keys_.size()) keys_.emplace_back();
@@ -75,7 +76,7 @@ public:
     while (bytes_ > most_bytes_ && keys_.size() > 1) {
       most_ = std::max<std::uint64_t>(1, keys_.size() / 2);
       for (; keys_.size() > most_; keys_.pop_back()) {
-        std::swap(keys_[next_number() % keys_.size()], keys_.back());
+        std::swap(keys_[numbers_.next() % keys_.size()], keys_.back());
         bytes_ -= keys_.back().size();
       }
     }
@@ -84,17 +85,10 @@ public:
   std::string take_result() override { return encode_value(std::pair{seen_, std::move(keys_)}); }
 
 private:
-  std::uint64_t next_number() noexcept {
-    auto z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
   std::uint64_t most_;
   const std::uint64_t most_bytes_;
   std::uint64_t bytes_ = 0;
-  std::uint64_t state_;
+  number_row numbers_;
   std::uint64_t seen_ = 0;
   std::vector<std::string> keys_;
 };
