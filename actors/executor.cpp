@@ -361,7 +361,10 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
   hooks.on_down = [self](const caf::actor_addr& who, const caf::error&) {
     auto& s = state_of(self);
     if (who != s.config.driver.address()) return;
-    s.log->warn("driver-out-of-reach");
+    if (s.now_in == phase::over)
+      s.log->info("driver-gone"); // as it has said
+    else
+      s.log->warn("driver-out-of-reach");
     s.driver_out_of_reach = true;
   };
   hooks.on_exit = [self](const caf::actor_addr&, const caf::error&) {

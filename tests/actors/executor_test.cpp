@@ -449,6 +449,27 @@ TEST_F(executor, ends_when_the_driver_stops_the_session) {
   EXPECT_EQ(heard->count(&heard_by_both::goodbyes), 0u) << "the driver knows";
 }
 
+TEST_F(executor, warns_of_no_driver_that_goes_after_it_has_said_so) {
+  ASSERT_TRUE(await_admission());
+  door_of_tasks.close();
+  auto orders = work(1, 1);
+  native_program program;
+  program.build_id = "build";
+  program.operations.push_back({decltype(waiting_task)::index(), {}});
+  orders.installs.front().program =
+      std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
+  order(orders);
+  ASSERT_TRUE(door_of_tasks.await(1));
+  {
+    caf::scoped_actor self{system};
+    ask(self, tested, testing::patience(), box(stop_session{"the end"}))
+        .receive([](const boxed<acknowledged>&) {}, [](const caf::error&) { FAIL(); });
+  }
+  shut_down(door); // while the task still runs
+  EXPECT_TRUE(testing::wait_until([&] { return lines->have("driver-gone"); }));
+  EXPECT_FALSE(lines->have("driver-out-of-reach"));
+}
+
 TEST_F(executor, ends_when_the_driver_has_been_silent) {
   leave();
   end.reset();
