@@ -42,6 +42,13 @@
 
 namespace troupe {
 
+namespace {
+
+/// Where each task's `troupe run` has executor processes, each level takes two programs: five sessions fit.
+constexpr unsigned deepest_session = 10;
+
+} // namespace
+
 struct application::impl {
   options opts;
   std::optional<run_directory> directory;
@@ -252,6 +259,12 @@ result<driver_config> application::impl::configure_driver() const {
 }
 
 result<void> application::impl::start_driver(const master_address& master) {
+  if (process_depth() >= deepest_session)
+    return make_error(ec::invalid_configuration,
+                      "no session is started here: " + std::to_string(process_depth()) +
+                          " programs with Troupe have led to this one (TROUPE_DEPTH = " +
+                          std::to_string(process_depth()) + ", at most " + std::to_string(deepest_session - 1) +
+                          "), as where tasks start sessions without end; if that is meant, unset TROUPE_DEPTH");
   const auto& s = opts.effective;
   own_driver = true;
   cluster_id = make_random_name();

@@ -1,5 +1,6 @@
 #include <troupe/launcher/executor_entry.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <troupe/runtime/config/task_variables.hpp>
 #include <troupe/runtime/execution/kernel_file.hpp>
 
 extern char** environ;
@@ -31,6 +33,7 @@ constinit int claimed_liveness = -1;
 constinit int start_folder = -1;
 constinit bool entry_taken = false;
 constinit bool was_marked = false; ///< whoever started this process means it to be an executor
+constinit unsigned depth = 0;
 
 bool is_start(int fd) {
   struct stat file {};
@@ -49,6 +52,11 @@ bool is_start(int fd) {
     arguments->push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+  if (const char* const above = std::getenv(depth_variable.data()))
+    depth = static_cast<unsigned>(std::min(std::strtoul(above, nullptr, 10), 999'999ul));
+  char own[16];
+  std::snprintf(own, sizeof(own), "%u", depth + 1);
+  ::setenv(depth_variable.data(), own, 1);
   const char* const value = std::getenv(marker);
   if (value == nullptr) return;
   was_marked = true;
@@ -65,6 +73,8 @@ bool is_start(int fd) {
 } // namespace
 
 bool was_started_as_executor() { return was_marked; }
+
+unsigned process_depth() { return depth; }
 
 void end_if_no_executor() {
   if (!was_marked || entry_taken) return;

@@ -30,6 +30,10 @@ void end_if_no_executor();
 /// Whether somebody has started this process as an executor, whatever has become of that.
 bool was_started_as_executor();
 
+/// Programs with Troupe among those that led to this one, each started by the one before, whatever stood between them:
+/// `TROUPE_DEPTH` of the environment, where this process has put one more for those that it starts.
+unsigned process_depth();
+
 /// The folder that this program was started in, whatever main has done since: a descriptor that stays open; -1: none.
 int folder_at_start();
 /// Lets go of that folder, for a process that is to stand in the way of no file system: its executors start where it

@@ -10,12 +10,13 @@ extern char** environ;
 namespace troupe {
 
 std::string waits_for_its_own_task(const std::string& session_id) {
-  const char* const outer = std::getenv("TROUPE_SESSION");
-  if (outer == nullptr || session_id != outer) return "";
-  return "this runs in a task of the same cluster, and that task keeps what it holds while it waits here: where too "
-         "few "
-         "other executors are free, both wait for ever; let the task depend on a stage instead, or give this job a "
-         "cluster of its own, as with --master 'local[2]'";
+  const char* const all = std::getenv(sessions_variable.data());
+  if (all == nullptr || session_id.empty() ||
+      (":" + std::string{all} + ":").find(":" + session_id + ":") == std::string::npos)
+    return "";
+  return "this runs in a task of the same cluster, and that task keeps what it holds while it waits here: where "
+         "too few other executors are free, both wait for ever; let the task depend on a stage instead, or give this "
+         "job a cluster of its own, as with --master 'local[2]'";
 }
 
 std::string replaced_variables() {

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A warning where this process runs in a task of this session: a job that it submits there waits for what the task
-/// holds. "" otherwise.
+/// A warning where this process runs in a task of this session, or in one of a session that such a task has started: a
+/// job that it submits there waits for what the task holds. "" otherwise.
 std::string waits_for_its_own_task(const std::string& session_id);
 
 /// A warning that names the variables of the user's to which Troupe gives another value in each task. "" where there

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -12,6 +13,7 @@
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
+#include <troupe/runtime/config/task_variables.hpp>
 
 namespace troupe::commands {
 namespace {
@@ -79,6 +81,7 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   // The record lies in the run directory, whose path is all that has to come back.
   const auto directory = run_in_background(
       [&options](readiness& to) {
+        ::unsetenv(sessions_variable.data()); // a task that has started the cluster does not wait for it
         options.on_ready = [&to](const session_record& session, std::size_t) { to.ready(session.directory); };
         options.abandoned = [&to] { return to.abandoned(); };
         const auto ran = run_driver_session(options);

@@ -215,7 +215,7 @@ private:
       const auto variable = "environment." + child.key;
       if (!is_variable_name(child.key))
         return fault(child.key_line, variable + ": a variable's name is made of letters, digits and `_`");
-      if (is_task_variable(child.key) || child.key == "CUDA_VISIBLE_DEVICES")
+      if (is_task_variable(child.key) || is_variable_of_all(child.key) || child.key == "CUDA_VISIBLE_DEVICES")
         return fault(child.key_line, variable + ": is set by Troupe for each task; choose another name");
       if (child.key == "PWD" || child.key == "OLDPWD")
         return fault(child.key_line, variable + ": a command starts in a directory of its own, which PWD names; to "

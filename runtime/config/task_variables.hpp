@@ -12,6 +12,13 @@ inline constexpr std::array<std::string_view, 15> task_variables{
     "TROUPE_ATTEMPT", "TROUPE_ATTEMPT_NUMBER", "TROUPE_CPUS",    "TROUPE_GANG",    "TROUPE_INPUT",     "TROUPE_INPUTS",
     "TROUPE_JOB",     "TROUPE_MEMORY",         "TROUPE_OUTPUT",  "TROUPE_OUTPUTS", "TROUPE_PARTITION", "TROUPE_SESSION",
     "TROUPE_STAGE",   "TROUPE_TASKS",          "TROUPE_EXECUTOR"};
+/// The sessions in whose tasks a command runs, with colons between, the outermost first. Each adds itself to what it
+/// was started with.
+inline constexpr std::string_view sessions_variable = "TROUPE_SESSIONS";
+/// Programs with Troupe that have led to this one, each started by the one before.
+inline constexpr std::string_view depth_variable = "TROUPE_DEPTH";
+/// Whether Troupe sets it, from what is found in it.
+inline bool is_variable_of_all(std::string_view name) { return name == sessions_variable || name == depth_variable; }
 /// The name of a resource follows.
 inline constexpr std::array<std::string_view, 2> task_variable_prefixes{"TROUPE_ADDRESSES_", "TROUPE_AMOUNT_"};
 

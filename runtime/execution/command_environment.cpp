@@ -76,6 +76,10 @@ std::vector<std::string> make_command_environment(const environment_map& base,
   variables.erase("OLDPWD");
   variables["PWD"] = identity.directory;
   variables["TROUPE_SESSION"] = identity.session;
+  // The sessions above this one stay in the list: tasks of theirs may wait for this command.
+  const auto above = base.find(sessions_variable);
+  variables[std::string{sessions_variable}] =
+      (above == base.end() ? std::string{} : above->second + ":") + identity.session;
   variables["TROUPE_JOB"] = std::to_string(identity.job);
   variables["TROUPE_STAGE"] = identity.stage;
   variables["TROUPE_PARTITION"] = std::to_string(identity.partition);

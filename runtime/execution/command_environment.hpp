@@ -34,15 +34,16 @@ struct command_identity {
 };
 
 /// `base` (of the executor), then `own` (of the stage) over it, then what Troupe says:
-/// TROUPE_SESSION, TROUPE_JOB, TROUPE_STAGE, TROUPE_PARTITION, TROUPE_TASKS (partitions of the stage),
-/// TROUPE_ATTEMPT_NUMBER, TROUPE_ATTEMPT, TROUPE_CPUS, PWD; TROUPE_GANG for a task of a barrier stage, where all of
-/// them run, `host:port` or `host`, by partition, separated by commas (left out beyond 64 KiB); TROUPE_MEMORY in bytes
-/// where the task has a part of the memory; TROUPE_AMOUNT_<NAME> for each resource without addresses, in bytes for a
-/// counted size; TROUPE_ADDRESSES_<NAME> for each resource of the task, addresses separated by commas, the name in
-/// capitals with `_` for whatever is neither letter nor digit; CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty
-/// where the executor has GPUs (`gpus`) and the task none; TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line (left out
-/// beyond 64 KiB: the system takes no longer ones), TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one. With
-/// `thread_variables` those too, unless `base` or `own` has one.
+/// TROUPE_SESSION, TROUPE_SESSIONS (with those of `base` before it), TROUPE_JOB, TROUPE_STAGE, TROUPE_PARTITION,
+/// TROUPE_TASKS (partitions of the stage), TROUPE_ATTEMPT_NUMBER, TROUPE_ATTEMPT, TROUPE_CPUS, PWD; TROUPE_GANG for a
+/// task of a barrier stage, where all of them run, `host:port` or `host`, by partition, separated by commas (left out
+/// beyond 64 KiB); TROUPE_MEMORY in bytes where the task has a part of the memory; TROUPE_AMOUNT_<NAME> for each
+/// resource without addresses, in bytes for a counted size; TROUPE_ADDRESSES_<NAME> for each resource of the task,
+/// addresses separated by commas, the name in capitals with `_` for whatever is neither letter nor digit;
+/// CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty where the executor has GPUs (`gpus`) and the task none;
+/// TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line (left out beyond 64 KiB: the system takes no longer ones),
+/// TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one. With `thread_variables` those too, unless `base` or `own`
+/// has one.
 std::vector<std::string> make_command_environment(const environment_map& base,
                                                   const std::map<std::string, std::string>& own,
                                                   const command_identity& identity, const task_resources& resources,

@@ -116,7 +116,7 @@ TEST(command_environment, tells_numeric_libraries_the_cpus_of_the_task) {
 }
 
 TEST(command_environment, tells_the_task_what_it_is_and_has) {
-  const environment_map base{{"A", "executor"}, {"B", "executor"}, {"OLDPWD", "/x"}};
+  const environment_map base{{"A", "executor"}, {"B", "executor"}, {"OLDPWD", "/x"}, {"TROUPE_SESSIONS", "o:p"}};
   const task_resources resources{
       share::whole(2),
       {{"gpu", {{"GPU-1", 0, share::whole(1)}, {"GPU-2", 1, share::whole(1)}}}, {"my-fpga.x", {{"f0", -1, {}}}}},
@@ -130,6 +130,7 @@ TEST(command_environment, tells_the_task_what_it_is_and_has) {
   EXPECT_EQ(value_in(e, "OLDPWD"), "<unset>");
   EXPECT_EQ(value_in(e, "PWD"), "/attempts/1.7.2");
   EXPECT_EQ(value_in(e, "TROUPE_SESSION"), "s");
+  EXPECT_EQ(value_in(e, "TROUPE_SESSIONS"), "o:p:s") << "of which it is started by a task of `p`";
   EXPECT_EQ(value_in(e, "TROUPE_JOB"), "5");
   EXPECT_EQ(value_in(e, "TROUPE_STAGE"), "align");
   EXPECT_EQ(value_in(e, "TROUPE_PARTITION"), "7");
