@@ -144,12 +144,34 @@ static void read(const pb::ExplainedStage& in, explained_stage& out, const place
   read_list(in.task_sets(), out.task_sets, at, "task_sets");
 }
 
+static void write(const explained_failure& in, pb::ExplainedFailure& out, const place& at) {
+  out.set_stage(in.stage);
+  out.set_is_loss(in.is_loss);
+  out.set_partition(in.partition);
+  out.set_attempt(in.attempt);
+  out.set_executor(in.executor.value);
+  out.set_host(at.name("host", in.host));
+  out.set_why(at.text("why", in.why));
+}
+
+static void read(const pb::ExplainedFailure& in, explained_failure& out, const place& at) {
+  out.stage = in.stage();
+  out.is_loss = in.is_loss();
+  out.partition = in.partition();
+  out.attempt = in.attempt();
+  out.executor.value = in.executor();
+  out.host = at.name("host", in.host());
+  out.why = at.text("why", in.why());
+}
+
 static void write(const job_explanation& in, pb::JobExplanation& out, const place& at) {
   out.set_job(in.job.value);
   out.set_name(at.name("name", in.name));
   out.set_state(static_cast<pb::JobState>(in.state));
   out.set_reason(at.text("reason", in.reason));
   write_list(in.stages, *out.mutable_stages(), at, "stages");
+  write_list(in.failures, *out.mutable_failures(), at, "failures");
+  out.set_failures_left_out(in.failures_left_out);
 }
 
 static void read(const pb::JobExplanation& in, job_explanation& out, const place& at) {
@@ -158,6 +180,8 @@ static void read(const pb::JobExplanation& in, job_explanation& out, const place
   out.state = at.enumerator("state", in.state(), job_state::cancelled);
   out.reason = at.text("reason", in.reason());
   read_list(in.stages(), out.stages, at, "stages");
+  read_list(in.failures(), out.failures, at, "failures");
+  out.failures_left_out = in.failures_left_out();
 }
 
 } // namespace troupe::wire

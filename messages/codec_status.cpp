@@ -42,6 +42,16 @@ static void read(const pb::StageProgress& in, stage_progress& out, const place& 
   out.wall_nanoseconds = in.wall_nanoseconds();
 }
 
+static void write(const accumulated& in, pb::Accumulated& out, const place& at) {
+  out.set_accumulator(at.name("accumulator", in.accumulator));
+  out.set_amount(in.amount);
+}
+
+static void read(const pb::Accumulated& in, accumulated& out, const place& at) {
+  out.accumulator = at.name("accumulator", in.accumulator());
+  out.amount = in.amount();
+}
+
 static void write(const job_progress& in, pb::JobProgress& out, const place& at) {
   out.set_job(in.job.value);
   out.set_name(at.name("name", in.name));
@@ -50,6 +60,7 @@ static void write(const job_progress& in, pb::JobProgress& out, const place& at)
   out.set_wall_nanoseconds(in.wall_nanoseconds);
   out.set_waiting_for(at.text("waiting_for", in.waiting_for));
   out.set_group(at.name("group", in.group));
+  write_list(in.counted, *out.mutable_counted(), at, "counted");
 }
 
 static void read(const pb::JobProgress& in, job_progress& out, const place& at) {
@@ -60,6 +71,7 @@ static void read(const pb::JobProgress& in, job_progress& out, const place& at) 
   out.wall_nanoseconds = in.wall_nanoseconds();
   out.waiting_for = at.text("waiting_for", in.waiting_for());
   out.group = at.name("group", in.group());
+  read_list(in.counted(), out.counted, at, "counted");
 }
 
 static void write(const result_location& in, pb::ResultLocation& out, const place& at) {

@@ -24,6 +24,24 @@ void check_tasks(const Batch& batch, const place& at) {
     at.fail("partitions", "reach " + std::to_string(largest - 1) + ", beyond the largest possible stage");
 }
 
+void check_counted(const outcome_batch& batch, const place& at) {
+  if (batch.counted.empty() && batch.accumulators.empty()) return;
+  for (const auto& name : batch.accumulators)
+    if (name.empty() || name.size() > max_accumulator_name)
+      return at.fail("accumulators", "has a name of " + std::to_string(name.size()) + " bytes");
+  const counted_amount* previous = nullptr;
+  for (const auto& one : batch.counted) {
+    if (one.index >= batch.count || batch.status(one.index) != task_status::succeeded)
+      return at.fail("counted", "names task " + std::to_string(one.index) + ", which did not succeed");
+    if (one.accumulator >= batch.accumulators.size())
+      return at.fail("counted", "names accumulator " + std::to_string(one.accumulator) + " of " +
+                                    std::to_string(batch.accumulators.size()));
+    if (previous && std::pair{previous->index, previous->accumulator} >= std::pair{one.index, one.accumulator})
+      return at.fail("counted", "is not in order");
+    previous = &one;
+  }
+}
+
 void check_outcomes(const outcome_batch& batch, const place& at) {
   check_tasks(batch, at);
   if (!at.column("statuses", batch.statuses.size(), batch.count) || !at.ok()) return;
@@ -41,6 +59,7 @@ void check_outcomes(const outcome_batch& batch, const place& at) {
     if (previous && previous->index >= failure.index) return at.fail("failures", "are not in order");
     previous = &failure;
   }
+  check_counted(batch, at);
 }
 
 /// Copies the arguments of the batch's own tasks out of the column that it refers to.
@@ -371,6 +390,18 @@ static void read(const pb::TaskFailure& in, task_failure& out, const place& at) 
   out.map_executor.value = in.map_executor();
 }
 
+static void write(const counted_amount& in, pb::CountedAmount& out, const place&) {
+  out.set_index(in.index);
+  out.set_accumulator(in.accumulator);
+  out.set_amount(in.amount);
+}
+
+static void read(const pb::CountedAmount& in, counted_amount& out, const place&) {
+  out.index = in.index();
+  out.accumulator = in.accumulator();
+  out.amount = in.amount();
+}
+
 static void write(const outcome_batch& in, pb::OutcomeBatch& out, const place& at) {
   check_outcomes(in, at);
   if (!at.ok()) return;
@@ -389,6 +420,8 @@ static void write(const outcome_batch& in, pb::OutcomeBatch& out, const place& a
   out.set_cpu_nanoseconds(in.cpu_nanoseconds);
   out.set_peak_memory(in.peak_memory);
   out.set_output_bytes(in.output_bytes);
+  for (const auto& name : in.accumulators) out.add_accumulators(name);
+  write_list(in.counted, *out.mutable_counted(), at, "counted");
 }
 
 static void read(const pb::OutcomeBatch& in, outcome_batch& out, const place& at) {
@@ -408,6 +441,8 @@ static void read(const pb::OutcomeBatch& in, outcome_batch& out, const place& at
   out.cpu_nanoseconds = in.cpu_nanoseconds();
   out.peak_memory = in.peak_memory();
   out.output_bytes = in.output_bytes();
+  out.accumulators.assign(in.accumulators().begin(), in.accumulators().end());
+  read_list(in.counted(), out.counted, at, "counted");
   check_outcomes(out, at);
 }
 

@@ -48,6 +48,16 @@ result<chosen_cluster> choose_cluster(const cluster_flags& flags) {
   return chosen_cluster{std::move(loaded->effective), std::move(*record)};
 }
 
+result<chosen_cluster> choose_cluster_of_job(const cluster_flags& flags) {
+  auto chosen = choose_cluster(flags);
+  if (!chosen && chosen.error().code == ec::unreachable)
+    return make_error(ec::unreachable, chosen.error().message +
+                                           "\nOf jobs of a cluster that has ended, what failed commands have "
+                                           "printed, and why (why.txt), is in .troupe/logs beside the folders of "
+                                           "their outputs.");
+  return chosen;
+}
+
 result<std::unique_ptr<application>> connect_to(const chosen_cluster& cluster, const std::string& name) {
   application::options opts;
   opts.effective = cluster.effective;

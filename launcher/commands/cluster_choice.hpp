@@ -23,6 +23,9 @@ struct chosen_cluster {
 /// The cluster that is named, else the driver that `troupe.master` names, else the only one that this user runs here.
 result<chosen_cluster> choose_cluster(const cluster_flags& flags);
 
+/// The same for a question about a job, whose cluster may be no more: the error says what is left of it then.
+result<chosen_cluster> choose_cluster_of_job(const cluster_flags& flags);
+
 /// Connects as a client whose log is called `name`.
 result<std::unique_ptr<application>> connect_to(const chosen_cluster& cluster, const std::string& name);
 

@@ -1,4 +1,4 @@
-// Why a job waits.
+// Why a job waits, and what has failed in it.
 
 #include <iostream>
 #include <string>
@@ -66,6 +66,16 @@ json_value json_of(const job_explanation& all) {
     for (const auto& t : s.task_sets) stage["task-sets"].push_back(json_of(t));
     out["stages"].push_back(std::move(stage));
   }
+  out["failures"] = json_value::array();
+  for (const auto& f : all.failures) {
+    json_value failure = json_value::object();
+    if (!f.is_loss) failure = {{"stage", f.stage}, {"partition", f.partition}, {"attempt", f.attempt}};
+    failure["executor"] = f.executor.value;
+    if (!f.host.empty()) failure["host"] = f.host;
+    failure[f.is_loss ? "lost" : "failed"] = f.why;
+    out["failures"].push_back(std::move(failure));
+  }
+  if (all.failures_left_out > 0) out["failures-left-out"] = all.failures_left_out;
   return out;
 }
 
@@ -73,7 +83,7 @@ json_value json_of(const job_explanation& all) {
 void print(const std::string& text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = text.find('\n', begin);
-    std::cout << printable(text.substr(begin, end - begin)) << '\n';
+    std::cout << printable(text.substr(begin, end - begin), true) << '\n';
     begin = end == text.npos ? text.size() : end + 1;
   }
 }
@@ -87,7 +97,7 @@ int explain(const cluster_flags& flags, const std::string& job_text, const std::
   if (!stage)
     return complain(make_error(ec::invalid_argument,
                                "'" + printable(stage_text) + "' is no stage: the stages of a job are numbered from 0"));
-  const auto cluster = choose_cluster(flags);
+  const auto cluster = choose_cluster_of_job(flags);
   if (!cluster) return complain(cluster.error());
   const auto app = connect_to(*cluster, "explain");
   if (!app) return complain(app.error());
@@ -101,6 +111,7 @@ int explain(const cluster_flags& flags, const std::string& job_text, const std::
                                                     ": its stages have the numbers 0 to " +
                                                     std::to_string(answer->stages.size() - 1)));
     answer->stages = {answer->stages[*stage]};
+    std::erase_if(answer->failures, [&](const auto& f) { return !f.is_loss && f.stage != *stage; });
   }
   if (flags.json)
     print_json(json_of(*answer));

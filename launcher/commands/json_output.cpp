@@ -9,6 +9,10 @@ json_value json_of(const job_progress& job) {
   if (!job.group.empty()) out["group"] = job.group;
   out["wall-nanoseconds"] = job.wall_nanoseconds;
   if (!job.waiting_for.empty()) out["waiting-for"] = job.waiting_for;
+  if (!job.counted.empty()) {
+    auto& counted = out["accumulators"] = json_value::object();
+    for (const auto& [name, amount] : job.counted) counted[name] = amount;
+  }
   out["stages"] = json_value::array();
   // Numbered as in messages about them: from 0 within the job.
   for (const auto& s : job.stages)

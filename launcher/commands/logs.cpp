@@ -92,7 +92,25 @@ std::string title_of(const attempt_output& a, const char* stream) {
          std::to_string(a.attempt) + " " + stream;
 }
 
-int job_logs(const job_progress& job, const std::vector<fs::path>& directories, bool errors, bool json) {
+/// Where a program's tasks have printed: the logs of these executors.
+void point_at_executors(const std::set<executor_id>& executors, const std::string& cluster) {
+  constexpr std::size_t most = 5;
+  std::cerr << "what tasks of a program print is in the logs of their executors:\n";
+  std::size_t told = 0;
+  for (const auto executor : executors) {
+    if (told++ == most) {
+      std::cerr << "troupe:   and those of " << executors.size() - most << " more\n";
+      break;
+    }
+    std::cerr << "troupe:   troupe logs --executor " << executor.value
+              << (cluster.empty() ? "" : " --cluster=" + printable(cluster)) << '\n';
+  }
+}
+
+/// @param programs executors that may have run tasks of it which are a program's
+/// @param cluster as it was named; "": it was not
+int job_logs(const job_progress& job, const std::vector<fs::path>& directories, const std::set<executor_id>& programs,
+             const std::string& cluster, bool errors, bool json) {
   const auto attempts = find_attempts(job, directories);
   if (json) {
     auto out = nlohmann::ordered_json::array();
@@ -111,9 +129,14 @@ int job_logs(const job_progress& job, const std::vector<fs::path>& directories, 
     if (!errors) any |= print_file(a.directory / "stdout", title_of(a, "stdout"));
     any |= print_file(a.directory / "stderr", title_of(a, "stderr"));
   }
-  if (!any)
+  if (attempts.empty()) {
+    std::cerr << "troupe: no command of job " << job.job.value << " has run on this machine"
+              << (programs.empty() ? "\n" : "; ");
+    if (!programs.empty()) point_at_executors(programs, cluster);
+  } else if (!any) {
     std::cerr << "troupe: " << attempts.size() << (attempts.size() == 1 ? " attempt" : " attempts") << " of job "
               << job.job.value << " on this machine, none of which wrote anything\n";
+  }
   return 0;
 }
 
@@ -143,7 +166,7 @@ int executor_logs(executor_id executor, std::string path, bool errors, bool json
 int logs(const cluster_flags& flags, const log_flags& what) {
   if (what.job.empty() == what.executor.empty())
     return complain(make_error(ec::invalid_argument, "say which: `troupe logs JOB`, or `troupe logs --executor N`"));
-  const auto cluster = choose_cluster(flags);
+  const auto cluster = choose_cluster_of_job(flags);
   if (!cluster) return complain(cluster.error());
   const auto app = connect_to(*cluster, "logs");
   if (!app) return complain(app.error());
@@ -154,7 +177,12 @@ int logs(const cluster_flags& flags, const log_flags& what) {
     if (!id) return complain(id.error());
     const auto job = find_job(*status, *id);
     if (!job) return complain(job.error());
-    return job_logs(**job, attempt_directories(*cluster, *status), what.errors, flags.json);
+    std::set<executor_id> programs;
+    if (const auto ran = (*app)->jobs()->placements(*id))
+      for (const auto& placement : *ran) programs.insert(placement.executor);
+    for (const auto& e : status->executors)
+      if (!e.info.native) programs.erase(e.info.executor);
+    return job_logs(**job, attempt_directories(*cluster, *status), programs, flags.which, what.errors, flags.json);
   }
   const auto number = parse_number(what.executor);
   if (!number)

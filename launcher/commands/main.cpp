@@ -189,10 +189,11 @@ int main(int argc, char** argv) {
 
   std::string job_number;
   std::string stage_number;
-  auto* explain_app = command(app, "explain", "Say why a job waits: what fits, who is busy, what would help",
-                              "  troupe explain 3\n"
-                              "  troupe explain 3 1\n"
-                              "  troupe explain 3 --json");
+  auto* explain_app = command(
+      app, "explain", "Say why a job waits (what fits, who is busy, what would help), and what has failed in it",
+      "  troupe explain 3\n"
+      "  troupe explain 3 1\n"
+      "  troupe explain 3 --json");
   explain_app->add_option("job", job_number, "Its number, as `troupe jobs` prints it")->required();
   explain_app->add_option("stage", stage_number, "Only this stage of it, by its number there: the first one has 0");
   add_cluster(*explain_app, cluster);

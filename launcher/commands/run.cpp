@@ -1,6 +1,8 @@
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +25,7 @@
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/job_file.hpp>
 #include <troupe/runtime/config/master.hpp>
+#include <troupe/runtime/execution/failure_logs.hpp>
 
 namespace troupe::commands {
 namespace {
@@ -65,6 +68,19 @@ void say_what_is_whose(output_record& record, const std::string& session, const 
     for (const auto& sentence : record.finish(session, end, *done)) say(sentence);
   } catch (const std::exception& e) { // such as no memory: the job is as it is
     say(std::string{"what the job has made is not recorded beside it: "} + e.what());
+  }
+}
+
+/// Keeps why the job has failed where what its commands have printed is kept, for when the cluster is no more.
+void keep_reasons(const job_spec& job, const job_explanation& why, const std::string& session,
+                  const log_limits& limits) {
+  failure_logs logs{session, limits};
+  std::set<std::string> told;
+  for (const auto& stage : job.stages) {
+    const auto* const program = std::get_if<command_program>(&stage.program);
+    if (program == nullptr || program->output_directory.empty()) continue;
+    if (told.insert(std::filesystem::path{program->output_directory}.parent_path().string()).second)
+      static_cast<void>(logs.keep_report(program->output_directory, why.job, to_text(why)));
   }
 }
 
@@ -113,6 +129,10 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   if (flags.json && end.job) print_end(end, where);
   const auto session = (*app)->session_id();
   const auto done = end.job ? jobs->placements(end.job) : result<std::vector<task_placement>>{end.failure};
+  if (done && end.progress.state == job_state::failed && runs_here(s))
+    if (const auto why = jobs->explain(end.job))
+      keep_reasons(*spec, *why, session,
+                   {s.get(keys::logs_keep), static_cast<std::uint64_t>(s.get(keys::logs_max_size))});
   app->reset();
   display.finish();
   if (end.job && !stop.requested()) say_what_is_whose(record, session, end, done);

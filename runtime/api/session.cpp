@@ -10,8 +10,9 @@ namespace troupe {
 
 namespace detail {
 
-session_core::session_core(std::shared_ptr<job_client> client, session_options options, std::string group)
-  : client_(std::move(client)), options_(std::move(options)), group_(std::move(group)) {
+session_core::session_core(std::shared_ptr<job_client> client, session_options options, std::string group,
+                           std::shared_ptr<accumulator_totals> totals)
+  : client_(std::move(client)), options_(std::move(options)), group_(std::move(group)), totals_(std::move(totals)) {
   options_.default_parallelism = std::max(options_.default_parallelism, 1u);
 }
 
@@ -20,13 +21,13 @@ std::uint32_t session_core::partitions_or_default(std::uint32_t wanted) const no
 }
 
 std::shared_ptr<session_core> session_core::in_group(std::string group) const {
-  return std::make_shared<session_core>(client_, options_, std::move(group));
+  return std::make_shared<session_core>(client_, options_, std::move(group), totals_);
 }
 
 std::shared_ptr<session_core> session_core::in_pool(std::string pool) const {
   auto options = options_;
   options.jobs.pool = std::move(pool);
-  return std::make_shared<session_core>(client_, std::move(options), group_);
+  return std::make_shared<session_core>(client_, std::move(options), group_, totals_);
 }
 
 std::pair<broadcast_reference, std::shared_ptr<const void>> session_core::publish(const broadcast_content& content) {
@@ -56,6 +57,7 @@ void session_core::run(job_spec job, const visitor& each) {
     last_ = end.progress;
     last_.job = end.job;
   }
+  for (const auto& [name, amount] : end.progress.counted) totals_->add(name, amount);
   if (end.failure) throw job_error(end.failure, end.progress);
   visit(end, each);
 }
@@ -124,6 +126,14 @@ dataset<std::pair<std::string, std::string>> session::whole_text_files(const std
   const auto files = find_input_files(patterns);
   if (!files) throw job_error(files.error());
   return {core_, file_source("whole_text_files", detail::whole_text_source(), detail::group_files(*files, partitions))};
+}
+
+accumulator session::accumulator(std::string name) const {
+  if (name.empty()) throw std::invalid_argument("an accumulator needs a name");
+  if (name.size() > max_accumulator_name)
+    throw std::invalid_argument("the name of an accumulator has " + std::to_string(name.size()) + " bytes, at most " +
+                                std::to_string(max_accumulator_name) + " are allowed");
+  return {std::move(name), core_->totals()};
 }
 
 void session::run(const job& j) {

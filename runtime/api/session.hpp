@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/accumulator.hpp>
 #include <troupe/runtime/api/broadcast.hpp>
 #include <troupe/runtime/api/dataset.hpp>
 #include <troupe/runtime/api/input_files.hpp>
@@ -26,9 +27,11 @@ public:
   session(std::shared_ptr<job_client> client, session_options options);
 
   /// The numbers from `begin` to below `end`.
+  /// Spark: range. `session.range(0, 100)`
   dataset<std::int64_t> range(std::int64_t begin, std::int64_t end, std::uint32_t partitions = 0);
 
   /// Values of this program; they travel with the job.
+  /// Spark: parallelize. `session.parallelize(std::vector<std::string>{"a", "b"})`
   template <class T>
   detail::dataset_of<T> parallelize(const std::vector<T>& values, std::uint32_t partitions = 0) {
     detail::check_record<T>();
@@ -50,12 +53,14 @@ public:
   /// `troupe.files.max-partition-bytes`, and of 4 MiB at least where that many slots have something to do); or all
   /// bytes are shared out to `partitions`. A line belongs to where it begins. Every executor must see the files under
   /// the same path; one that has become shorter meanwhile fails the job. Throws job_error where no file is found.
+  /// Spark: textFile. `session.text_files("logs/*.txt")`
   dataset<std::string> text_files(const std::vector<std::string>& patterns, std::uint32_t partitions = 0);
   dataset<std::string> text_files(const std::string& pattern, std::uint32_t partitions = 0) {
     return text_files(std::vector{pattern}, partitions);
   }
 
   /// The same files as pairs of path and content.
+  /// Spark: wholeTextFiles. `session.whole_text_files("logs/*.txt")`
   dataset<std::pair<std::string, std::string>> whole_text_files(const std::vector<std::string>& patterns,
                                                                 std::uint32_t partitions = 0);
   dataset<std::pair<std::string, std::string>> whole_text_files(const std::string& pattern,
@@ -65,6 +70,7 @@ public:
 
   /// A value that many tasks read: it goes to each host once, however many tasks and jobs are given the handle (see
   /// broadcast.hpp). Throws job_error where it cannot be kept.
+  /// Spark: broadcast. `session.broadcast(std::vector<int>{1, 2})`
   template <class T>
   auto broadcast(T&& value) {
     using type = std::decay_t<T>;
@@ -76,6 +82,12 @@ public:
         std::move(published), shared);
     return troupe::broadcast<type>{std::move(shared), std::move(reference), std::move(kept)};
   }
+
+  /// A number that tasks count beside their results, 0 at first; two of one name are one (see accumulator.hpp). It is
+  /// shared with what `in_pool` and `in_group` give. Throws std::invalid_argument for a name that is empty or has more
+  /// than `max_accumulator_name` bytes.
+  /// Spark: longAccumulator. `session.accumulator("bad lines")`
+  troupe::accumulator accumulator(std::string name) const;
 
   /// Runs a job for its effects. Throws job_error.
   void run(const job& j);
@@ -100,13 +112,16 @@ public:
 
   /// The same session for jobs of a pool (see `troupe.scheduler.mode`), also of what datasets run that it makes. Its
   /// `last_job` is its own.
+  /// Spark: spark.scheduler.pool. `session.in_pool("reports")`
   session in_pool(std::string name) const { return session{core_->in_pool(std::move(name))}; }
   /// The same session for jobs of a group, which can be cancelled together: what it runs, and what datasets run that it
   /// makes, is of the group. Its `last_job` is its own. "" is no group.
+  /// Spark: setJobGroup. `session.in_group("nightly")`
   session in_group(std::string name) const { return session{core_->in_group(std::move(name))}; }
   /// Ends every unfinished job of a group, from any thread; whoever waits for one of them gets job_error with
   /// ec::cancelled. Jobs of the group that start later are not concerned. @returns how many it has ended. Throws
   /// job_error: ec::not_found where no job of the group is known.
+  /// Spark: cancelJobGroup. `session.cancel_group("nightly")`
   std::size_t cancel_group(std::string_view name) { return core_->cancel_group(name); }
 
   /// The program's own arguments, without its name and without those that `troupe::run` took.

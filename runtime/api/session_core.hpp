@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/api/accumulator.hpp>
 #include <troupe/runtime/api/captured.hpp>
 #include <troupe/runtime/api/compile.hpp>
 #include <troupe/runtime/api/graph.hpp>
@@ -34,7 +35,9 @@ namespace detail {
 class session_core {
 public:
   /// @param group of every job that is run; "": of none
-  session_core(std::shared_ptr<job_client> client, session_options options, std::string group = {});
+  /// @param totals of those that share them
+  session_core(std::shared_ptr<job_client> client, session_options options, std::string group = {},
+               std::shared_ptr<accumulator_totals> totals = std::make_shared<accumulator_totals>());
 
   const session_options& options() const noexcept { return options_; }
   /// `wanted`, or the default where it is 0.
@@ -60,6 +63,7 @@ public:
   /// @returns how many jobs it has ended. Throws job_error.
   std::size_t cancel_group(std::string_view group);
 
+  const std::shared_ptr<accumulator_totals>& totals() const noexcept { return totals_; }
   job_progress last_job() const;
   std::vector<task_placement> last_placements() const;
 
@@ -69,6 +73,7 @@ private:
   std::shared_ptr<job_client> client_;
   session_options options_;
   std::string group_;
+  std::shared_ptr<accumulator_totals> totals_;
   mutable std::mutex mutex_;
   job_progress last_;
 };

@@ -1,8 +1,9 @@
 #pragma once
 
-/// All that a job's author needs, included as <troupe/troupe.hpp>: troupe::run, session, dataset, broadcast, resource
-/// profiles, task_context, named tasks and job, serialisation.
+/// All that a job's author needs, included as <troupe/troupe.hpp>: troupe::run, session, dataset, broadcast,
+/// accumulator, resource profiles, task_context, named tasks and job, serialisation.
 
+#include <troupe/runtime/api/accumulator.hpp>
 #include <troupe/runtime/api/broadcast.hpp>
 #include <troupe/runtime/api/dataset.hpp>
 #include <troupe/runtime/api/job.hpp>

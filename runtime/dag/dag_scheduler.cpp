@@ -318,6 +318,8 @@ void dag_scheduler::end(job_run& job, job_state state, error why, time_point now
   }
   message.progress = progress_of(job, now);
   rest.progress = message.progress;
+  rest.failure = job.failure;
+  rest.failures = std::move(job.failures);
   rest.touched = job.touched.all();
   std::vector<stage_id> over;
   std::vector<std::pair<stage_id, std::string>> staged;

@@ -223,6 +223,10 @@ private:
   std::string allocation_of(shape_id shape) const;
   std::string edit_for(const task_lane& lane, demand_index d) const;
 
+  // failures.cpp: what has gone wrong
+  void tell_failure(stage_run& stage, events::task_failed what, const std::string& stderr_text, effects::list& out);
+  static job_explanation explain_ended(job_id id, const ended_job& job);
+
   // outcomes.cpp: what executors say
   void prefetch(const executor_report& report);
   void on_outcomes(executor_index e, const std::shared_ptr<const outcome_batch>& batch, time_point now,

@@ -133,7 +133,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                          : late                                   ? failure_cause::time_limit
                          : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
                                                                   : failure_cause::lost;
-        out.push_back(effects::publish{events::task_failed{stage->id, p, attempt, id, task_status::lost, why, cause}});
+        tell_failure(*stage, {stage->id, p, attempt, id, task_status::lost, why, cause}, {}, out);
         if (!has_more) at_stake.push_back({{run.stage, p}, pool_.demand_of(lease.demand).profile});
         if (blame && !gang && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
           failed.emplace_back(
@@ -163,6 +163,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
   drop_claims(e);
   if (const auto at = pool_[e].orders; at != executor_record::no_orders) orders_[at].first = no_executor;
   const bool service = pool_[e].info.shuffle_service;
+  const auto host = pool_[e].info.host;
   pool_.remove(e);
   if (service) remove_service(id);
   scarce_due_ = gather_due_ = true;
@@ -173,6 +174,8 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
     change_lane(stage, task.partition, lane_of(escalations_of(stage.tasks.lane_of(task.partition)), true), now);
   }
   suspects_.accuse(accused);
+  if (lost)
+    for (const auto job : hit) find_job(job)->failures.add({0, true, 0, 0, id, host, cause});
   for (const auto& [task, attempt, blame] : gangs)
     if (auto* stage = find_stage(task.stage))
       on_gang_failure(*find_job(stage->job), *stage, task.partition, attempt, id,

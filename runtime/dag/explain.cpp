@@ -23,14 +23,11 @@ std::string plural(std::uint64_t n, const std::string& one, const std::string& m
 } // namespace
 
 std::optional<job_explanation> dag_scheduler::explain(job_id id, time_point now) const {
-  if (const auto old = ended_.find(id); old != ended_.end()) {
-    const auto& p = old->second.progress;
-    return job_explanation{id, p.name, p.state, "it has ended: " + std::string{to_string(p.state)}, {}};
-  }
+  if (const auto old = ended_.find(id); old != ended_.end()) return explain_ended(id, old->second);
   const auto it = jobs_.find(id);
   if (it == jobs_.end()) return std::nullopt;
   const auto& job = it->second;
-  job_explanation all{id, job.spec->name, job.state, {}, {}};
+  job_explanation all{id, job.spec->name, job.state, {}, {}, job.failures.all(), job.failures.left_out()};
   if (job.state == job_state::accepted) all.reason = waiting_for(job);
   if (job.state == job_state::accepted && all.reason.empty()) all.reason = "it has not started yet";
   for (const auto& stage : job.stages) all.stages.push_back(explain(job, stage, now));

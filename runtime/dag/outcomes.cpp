@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <troupe/runtime/dag/dag_scheduler.hpp>
@@ -15,7 +16,22 @@ namespace {
 /// Whether the columns have the lengths that they promise: nothing that came from outside is indexed before.
 bool is_consistent(const outcome_batch& batch) {
   const auto fits = [&](std::size_t size) { return size == 0 || size == batch.count; };
-  return fits(batch.partitions.size()) && fits(batch.attempts.size()) && fits(batch.statuses.size());
+  const auto fall = [](const counted_amount& a, const counted_amount& b) {
+    return std::pair{a.index, a.accumulator} >= std::pair{b.index, b.accumulator};
+  };
+  const auto unknown = [&](const counted_amount& one) {
+    return one.index >= batch.count || one.accumulator >= batch.accumulators.size();
+  };
+  return fits(batch.partitions.size()) && fits(batch.attempts.size()) && fits(batch.statuses.size()) &&
+         std::ranges::none_of(batch.counted, unknown) &&
+         std::ranges::adjacent_find(batch.counted, fall) == batch.counted.end();
+}
+
+/// Of the attempt at position `i`. @pre is_consistent(batch)
+std::span<const counted_amount> counted_by(const outcome_batch& batch, std::uint32_t i) {
+  if (batch.counted.empty()) return {};
+  const auto found = std::ranges::equal_range(batch.counted, i, {}, &counted_amount::index);
+  return {found.begin(), found.end()};
 }
 
 } // namespace
@@ -199,6 +215,15 @@ dag_scheduler::acceptance dag_scheduler::on_success(job_run& job, stage_run& sta
     begin_publication(stage, {{stage.id, p}, batch->attempt(i), executor.info.executor, lease.id, batch, i}, out);
     return acceptance::to_publish;
   }
+  if (!job.accumulators.accept(stage.index, p, counted_by(*batch, i), batch->accumulators))
+    fail(job,
+         make_error(ec::overloaded, "stage " + std::to_string(stage.index) + " (" + stage.spec->name +
+                                        "): the tasks of this job count in more than " +
+                                        std::to_string(max_accumulators) +
+                                        " accumulators; what has a number for each of many keys is a dataset of pairs, "
+                                        "which reduce_by_key sums up"),
+         now, out);
+  if (job.finished()) return acceptance::done;
   record_output(job, stage, lease.executor, batch, i, *entry, now, out);
   if (job.finished()) return acceptance::done;
   if (stage.spec->barrier) publish_gang(stage, out);
@@ -220,7 +245,8 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const auto& info = pool_[lease.executor].info;
   const std::string message = detail ? detail->message : std::string{};
   const auto cause = detail ? detail->cause : failure_cause::error;
-  out.push_back(effects::publish{events::task_failed{stage.id, p, attempt, info.executor, status, cause, message}});
+  tell_failure(stage, {stage.id, p, attempt, info.executor, status, cause, message},
+               detail ? detail->stderr_text : std::string{}, out);
   stage.failed_on(info.executor);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(attempt) + " on executor " +

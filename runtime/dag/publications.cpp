@@ -127,8 +127,10 @@ void dag_scheduler::on_unpublished(job_run& job, stage_run& stage, const accepte
   const auto p = what.task.partition;
   const auto& reason = end.reason;
   const bool gone = end.outcome == publication_outcome::not_seen;
-  out.push_back(effects::publish{events::task_failed{stage.id, p, what.attempt, what.executor, task_status::failed,
-                                                     gone ? failure_cause::error : failure_cause::certain, reason}});
+  tell_failure(stage,
+               {stage.id, p, what.attempt, what.executor, task_status::failed,
+                gone ? failure_cause::error : failure_cause::certain, reason},
+               {}, out);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(what.attempt) + " on executor " +
                      std::to_string(what.executor.value);
@@ -153,8 +155,7 @@ void dag_scheduler::lose_publication(job_run& job, stage_run& stage, const accep
                                      effects::list& out) {
   const auto p = what.task.partition;
   const std::string why = "its executor was lost before its outputs were published";
-  out.push_back(effects::publish{
-      events::task_failed{stage.id, p, what.attempt, what.executor, task_status::lost, failure_cause::lost, why}});
+  tell_failure(stage, {stage.id, p, what.attempt, what.executor, task_status::lost, failure_cause::lost, why}, {}, out);
   if (stage.spec->barrier)
     on_gang_failure(job, stage, p, what.attempt, what.executor, "partition " + std::to_string(p) + ": " + why, false,
                     failure_cause::error, now, out);

@@ -15,12 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include <troupe/runtime/dag/accumulator_book.hpp>
 #include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/resolved_profile.hpp>
 #include <troupe/runtime/scheduling/barrier_coordinator.hpp>
 #include <troupe/runtime/scheduling/duration_histogram.hpp>
 #include <troupe/runtime/scheduling/executor_pool.hpp>
+#include <troupe/runtime/scheduling/failure_notes.hpp>
 #include <troupe/runtime/scheduling/flat_index.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -265,6 +267,8 @@ struct job_run {
   std::set<shape_id> unanswered;        ///< whether these can be had is being asked; nothing starts before
   std::uint32_t failed_slot_checks = 0; ///< of its gangs, before it starts
   time_point next_slot_check{};
+  accumulator_book accumulators;
+  failure_notes failures;
   time_point submitted{};
   time_point ended{};
 
@@ -274,6 +278,8 @@ struct job_run {
 /// What is kept of a job after its end.
 struct ended_job {
   job_progress progress;
+  error failure;
+  failure_notes failures;
   std::vector<stage_placements> placements;
   std::vector<stage_id> held;       ///< stages whose results are still on executors, until they are released
   std::vector<executor_id> touched; ///< that know these stages

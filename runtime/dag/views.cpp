@@ -55,6 +55,7 @@ job_progress dag_scheduler::progress_of(const job_run& job, time_point now) cons
   p.name = job.spec->name;
   p.group = job.spec->group;
   p.state = job.state;
+  p.counted = job.accumulators.totals();
   p.wall_nanoseconds = nanoseconds((job.finished() ? job.ended : now) - job.submitted);
   bool running = false;
   for (const auto& stage : job.stages) {

@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <troupe/runtime/execution/file_move.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
+#include <troupe/runtime/storage/descriptor.hpp>
+#include <troupe/runtime/storage/file_io.hpp>
 
 namespace troupe {
 namespace {
@@ -82,6 +85,19 @@ std::int64_t failure_logs::system_seconds() { return std::time(nullptr); }
 failure_logs::failure_logs(std::string session, log_limits limits, clock now)
   : session_(std::move(session)), limits_(limits), now_(std::move(now)) {}
 
+/// Calls `keep` when the folder is there, and again while it keeps nothing.
+template <class Keep>
+void failure_logs::keep_in(const fs::path& logs, const fs::path& folder, Keep keep) {
+  constexpr int most_rounds = 5; // others may be removing what was empty
+  for (int round = 0; round < most_rounds; ++round) {
+    std::error_code failed;
+    fs::create_directories(logs.parent_path().parent_path(), failed);
+    ::mkdir(logs.parent_path().c_str(), 0777);
+    if (failed || !is_folder(logs.parent_path())) return;
+    if (make_private(logs) && make_private(folder) && keep()) return;
+  }
+}
+
 kept_logs failure_logs::keep(const std::string& output_directory, job_id job, const std::string& attempt,
                              const std::string& attempt_directory) {
   if (limits_.age <= duration::zero()) return {};
@@ -95,7 +111,13 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   kept_logs kept;
   for (const auto& place : places_for(output_directory)) {
     logs = place;
-    kept = keep_in(logs, logs / (session_ + "-" + std::to_string(job.value)), attempt, attempt_directory);
+    const auto folder = logs / folder_of(job);
+    const auto file = (folder / attempt).string();
+    keep_in(logs, folder, [&] {
+      kept = {keep_one(attempt_directory + "/stdout", file + ".out"),
+              keep_one(attempt_directory + "/stderr", file + ".err")};
+      return !kept.out.empty() || !kept.err.empty();
+    });
     if (!kept.out.empty() || !kept.err.empty()) break;
   }
   if (kept.out.empty() && kept.err.empty()) return {};
@@ -118,21 +140,26 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   return kept;
 }
 
-kept_logs failure_logs::keep_in(const fs::path& logs, const fs::path& folder, const std::string& attempt,
-                                const std::string& attempt_directory) {
-  const auto file = (folder / attempt).string();
-  kept_logs kept;
-  constexpr int most_rounds = 5; // others may be removing what was empty
-  for (int round = 0; round < most_rounds && kept.out.empty() && kept.err.empty(); ++round) {
-    std::error_code failed;
-    fs::create_directories(logs.parent_path().parent_path(), failed);
-    ::mkdir(logs.parent_path().c_str(), 0777);
-    if (failed || !is_folder(logs.parent_path())) break;
-    if (!make_private(logs) || !make_private(folder)) continue;
-    kept = {keep_one(attempt_directory + "/stdout", file + ".out"),
-            keep_one(attempt_directory + "/stderr", file + ".err")};
+std::string failure_logs::folder_of(job_id job) const { return session_ + "-" + std::to_string(job.value); }
+
+std::string failure_logs::keep_report(const std::string& output_directory, job_id job, std::string_view text) {
+  if (limits_.age <= duration::zero() || text.size() > limits_.bytes) return "";
+  const auto places = places_for(output_directory);
+  for (const auto& logs : places) {
+    const auto folder = logs / folder_of(job);
+    // Among the outputs themselves nothing is put that is not there already.
+    if (logs == places.back() && !is_folder(folder)) break;
+    const auto path = (folder / "why.txt").string();
+    bool kept = false;
+    keep_in(logs, folder, [&] {
+      const descriptor file{
+          ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
+      kept = file && write_all(file.get(), text) == 0;
+      return kept;
+    });
+    if (kept) return path;
   }
-  return kept;
+  return "";
 }
 
 /// @returns the new path; "" where there is nothing, or more than may be kept

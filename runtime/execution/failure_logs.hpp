@@ -4,6 +4,7 @@
 /// folder beside those of the stages, where who compares or copies a stage's outputs does not find it, as
 ///
 ///     PARENT/.troupe/logs/SESSION-JOB/STAGE.PARTITION.ATTEMPT.err     and .out
+///     PARENT/.troupe/logs/SESSION-JOB/why.txt                         of each attempt that failed, and of executors
 ///
 /// (`logs-UID` where another user has made that, and below the stage's own folder where PARENT cannot be written to).
 /// Only this user can read them. Nothing depends on them: where they cannot be kept, the attempt fails as it would
@@ -17,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/time.hpp>
@@ -49,6 +51,8 @@ public:
   /// the limits. @pre the command has ended
   kept_logs keep(const std::string& output_directory, job_id job, const std::string& attempt,
                  const std::string& attempt_directory);
+  /// Keeps a text about the whole job there, in place of an earlier one. @returns its path; "" where it is not kept
+  std::string keep_report(const std::string& output_directory, job_id job, std::string_view text);
   /// Removes what exceeds the limits, when it is called for this directory for the first time.
   void tidy_once(const std::string& output_directory);
 
@@ -58,8 +62,9 @@ private:
     std::uint64_t bytes = 0;
     std::size_t files = 0;
   };
-  kept_logs keep_in(const std::filesystem::path& logs, const std::filesystem::path& folder, const std::string& attempt,
-                    const std::string& attempt_directory);
+  std::string folder_of(job_id job) const;
+  template <class Keep>
+  static void keep_in(const std::filesystem::path& logs, const std::filesystem::path& folder, Keep keep);
   std::string keep_one(const std::string& from, const std::string& to);
   void tidy(const std::string& logs);
 

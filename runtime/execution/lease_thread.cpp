@@ -339,6 +339,7 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   } else {
     buffer_.add_block(partition, attempt, end.kind, end.bytes, end.buckets);
   }
+  if (!end.failure) buffer_.add_counted(end.counted);
   buffer_.add_usage(run.end - run.begin, end.cpu_nanoseconds, end.bytes, end.peak_memory);
   const bool last = i + 1 == batch.count && queue_.empty();
   if (last || buffer_.count() >= common_.flush_tasks || buffer_.result_bytes() >= max_buffered_results ||

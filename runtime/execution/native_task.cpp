@@ -90,7 +90,9 @@ attempt_end missed_attempt(const fetch_failure& why) {
 attempt_end run_native_task(const native_plan& plan, task_context& context, std::string_view argument,
                             const result_policy& policy) noexcept {
   try {
-    return run(plan, context, argument, policy);
+    auto end = run(plan, context, argument, policy);
+    if (!end.failure) end.counted = context.take_counted();
+    return end;
   } catch (const fetch_failure& e) {
     return missed_attempt(e);
   } catch (...) {

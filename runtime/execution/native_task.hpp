@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -31,6 +32,7 @@ struct attempt_end {
   std::unique_ptr<staging_place> staged; ///< where the outputs of a command wait to be published; else null
   std::uint64_t cpu_nanoseconds = 0;     ///< of a command
   std::uint64_t peak_memory = 0;         ///< of a command, bytes
+  std::vector<accumulated> counted;      ///< of a native task, each accumulator once
 
   /// True when the attempt left a block set in the executor's store.
   bool stored() const noexcept {

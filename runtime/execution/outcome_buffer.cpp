@@ -65,6 +65,19 @@ void outcome_buffer::add_failure(partition_index partition, attempt_number attem
   b.failures.push_back(std::move(failure));
 }
 
+void outcome_buffer::add_counted(const std::vector<accumulated>& counted) {
+  auto& names = batch_->accumulators;
+  auto& all = batch_->counted;
+  const auto before = static_cast<std::ptrdiff_t>(all.size());
+  for (const auto& [name, amount] : counted) {
+    const auto known = std::ranges::find(names, name);
+    const auto number = static_cast<std::uint32_t>(known - names.begin());
+    if (known == names.end()) names.push_back(name);
+    all.push_back({batch_->count - 1, number, amount});
+  }
+  std::ranges::sort(all.begin() + before, all.end(), {}, &counted_amount::accumulator);
+}
+
 void outcome_buffer::add_usage(duration wall, std::uint64_t cpu_nanoseconds, std::uint64_t output_bytes,
                                std::uint64_t peak_memory) {
   auto& b = *batch_;

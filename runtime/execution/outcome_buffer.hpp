@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
@@ -33,6 +34,9 @@ public:
                  std::string_view buckets = {});
   /// `failure.index` is set here.
   void add_failure(partition_index partition, attempt_number attempt, task_status status, task_failure failure);
+
+  /// What the attempt that was added last has counted, each accumulator at most once. @pre open, not empty
+  void add_counted(const std::vector<accumulated>& counted);
 
   /// What attempts used; added to the batch that is open. @pre open
   void add_usage(duration wall, std::uint64_t cpu_nanoseconds, std::uint64_t output_bytes, std::uint64_t peak_memory);

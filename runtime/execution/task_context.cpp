@@ -1,5 +1,6 @@
 #include <troupe/runtime/execution/task_context.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -43,6 +44,7 @@ void task_context::begin(partition_index of_partition, attempt_number of_attempt
   position_ = position;
   round_ = 0;
   map_output_.reset();
+  counted_.clear();
 }
 
 const std::vector<task_address>& task_context::addresses(std::string_view resource) const {
@@ -136,6 +138,21 @@ void task_context::set_map_output(const std::vector<std::string>& by_bucket) {
     throw std::logic_error("a map output of " + std::to_string(by_bucket.size()) + " buckets was handed over; stage '" +
                            env_.stage->name + "' has " + std::to_string(buckets));
   for (std::uint32_t b = 0; b < buckets; ++b) output.write_whole(b, by_bucket[b]);
+}
+
+void task_context::count(std::string_view accumulator, std::int64_t amount) {
+  // Few of them: a list is faster than any table.
+  const auto known = std::ranges::find(counted_, accumulator, &accumulated::accumulator);
+  if (known != counted_.end()) {
+    known->amount = add_wrapping(known->amount, amount);
+    return;
+  }
+  if (accumulator.empty() || accumulator.size() > max_accumulator_name)
+    throw std::length_error("the name of an accumulator has " + std::to_string(accumulator.size()) + " bytes; 1 to " +
+                            std::to_string(max_accumulator_name) + " are allowed");
+  if (counted_.size() == max_accumulators)
+    throw std::length_error("this task counts in more than " + std::to_string(max_accumulators) + " accumulators");
+  counted_.push_back({std::string{accumulator}, amount});
 }
 
 const packed_column& task_context::gang_of(std::string_view call) const {

@@ -17,6 +17,7 @@
 #include <troupe/runtime/execution/gang_gate.hpp>
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/resources/ledger.hpp>
+#include <troupe/runtime/scheduling/accumulated.hpp>
 #include <troupe/runtime/scheduling/orders.hpp>
 #include <troupe/runtime/storage/block_key.hpp>
 #include <troupe/runtime/storage/bucket_writer.hpp>
@@ -136,6 +137,11 @@ public:
   /// Once, at most.
   void set_map_output(const std::vector<std::string>& by_bucket);
 
+  /// Adds to an accumulator of the session that runs the job (see accumulator.hpp). For the attempt's own thread.
+  /// Throws std::length_error for a name that is empty or has more than `max_accumulator_name` bytes, and beyond
+  /// `max_accumulators` names.
+  void count(std::string_view accumulator, std::int64_t amount);
+
   /// --- of a gang: a barrier stage, whose tasks run all at the same time ---
   /// Each throws std::logic_error in any other stage. Those that wait are for the attempt's own thread alone; they
   /// throw barrier_failure when the others will not come: one has failed, has called the other of the two, or has taken
@@ -176,6 +182,8 @@ public:
   void begin(partition_index partition, attempt_number attempt, const task_batch* batch = nullptr,
              std::uint32_t position = 0);
   bool has_map_output() const noexcept { return map_output_.has_value(); }
+  /// What the attempt has counted, each accumulator at most once. Leaves nothing of it.
+  std::vector<accumulated> take_counted() { return std::exchange(counted_, {}); }
   block_content take_map_output();
 
 private:
@@ -188,6 +196,7 @@ private:
   std::uint32_t position_ = 0; ///< in the batch
   std::uint32_t round_ = 0;    ///< so often has the attempt waited for its gang
   std::optional<bucket_writer> map_output_;
+  std::vector<accumulated> counted_;
   task_context* outer_ = nullptr; ///< current before this one
 };
 

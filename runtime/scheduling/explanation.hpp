@@ -1,7 +1,7 @@
 #pragma once
 
-/// Why a job, its stages and their task sets wait: what `troupe explain` prints. Plain values, made by the dag
-/// scheduler out of what placement evaluates (see `hindrance`, `shortfalls`).
+/// Why a job, its stages and their task sets wait, and what has failed: what `troupe explain` prints. Plain values,
+/// made by the dag scheduler out of what placement evaluates (see `hindrance`, `shortfalls`).
 
 #include <cstdint>
 #include <optional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <troupe/runtime/ids.hpp>
+#include <troupe/runtime/scheduling/failure_notes.hpp>
 #include <troupe/runtime/scheduling/hindrance.hpp>
 #include <troupe/runtime/scheduling/job_status.hpp>
 
@@ -100,8 +101,10 @@ struct job_explanation {
   job_id job;
   std::string name;
   job_state state = job_state::accepted;
-  std::string reason; ///< why it does not run, or how it has ended; "" where it runs
+  std::string reason; ///< why it does not run, or why it has failed; "" where there is nothing to say
   std::vector<explained_stage> stages;
+  std::vector<explained_failure> failures; ///< so far, the first and the last ones
+  std::uint64_t failures_left_out = 0;     ///< between those
   bool operator==(const job_explanation&) const = default;
 };
 

@@ -2,6 +2,9 @@
 
 #include <troupe/runtime/scheduling/explanation.hpp>
 
+#include <algorithm>
+#include <string_view>
+
 namespace troupe {
 
 namespace {
@@ -46,11 +49,35 @@ void append(const explained_choice& c, bool is_first, std::string& out) {
   if (!c.edit.empty()) out += "      would help: " + c.edit + "\n";
 }
 
+/// All lines but the first one stand a little to the right, so that none is taken for one of the explanation's own.
+std::string indented(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  while (out.ends_with(' ') || out.ends_with('\n')) out.pop_back();
+  return out;
+}
+
+void append(const explained_failure& f, const job_explanation& all, std::string& out) {
+  const auto on = "executor " + std::to_string(f.executor.value) + (f.host.empty() ? "" : " (" + f.host + ")");
+  if (f.is_loss) {
+    out += "lost: " + on;
+  } else {
+    const auto named =
+        std::find_if(all.stages.begin(), all.stages.end(), [&](const auto& stage) { return stage.index == f.stage; });
+    out += "failed: stage " + std::to_string(f.stage) + (named == all.stages.end() ? "" : " (" + named->name + ")") +
+           ", partition " + std::to_string(f.partition) + ", attempt " + std::to_string(f.attempt) + " on " + on;
+  }
+  out += ": " + indented(f.why) + "\n";
+}
+
 } // namespace
 
 std::string to_text(const job_explanation& all) {
   auto out = "job " + std::to_string(all.job.value) + " (" + all.name + "): " + std::string{to_string(all.state)} +
-             (all.reason.empty() ? "" : ", " + all.reason) + "\n";
+             (all.reason.empty() ? "" : ", " + indented(all.reason)) + "\n";
   for (const auto& s : all.stages) {
     out += "stage " + std::to_string(s.index) + " (" + s.name + "): " + std::string{to_string(s.state)} + ", " +
            std::to_string(s.done) + " of " + of(s.tasks, "task", "tasks") + " done, " + std::to_string(s.running) +
@@ -62,6 +89,10 @@ std::string to_text(const job_explanation& all) {
       for (std::size_t i = 0; i < t.choices.size(); ++i) append(t.choices[i], i == 0, out);
     }
   }
+  for (const auto& failure : all.failures) append(failure, all, out);
+  if (all.failures_left_out > 0)
+    out +=
+        "and " + of(all.failures_left_out, "failure", "failures") + " of the job between its first and its last ones\n";
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include <troupe/runtime/ids.hpp>
 #include <troupe/runtime/result.hpp>
+#include <troupe/runtime/scheduling/accumulated.hpp>
 #include <troupe/runtime/scheduling/reports.hpp>
 
 namespace troupe {
@@ -50,8 +51,9 @@ struct job_progress {
   job_state state = job_state::accepted;
   std::vector<stage_progress> stages;
   std::uint64_t wall_nanoseconds = 0;
-  std::string waiting_for; ///< why nothing of it runs, "" when something does
-  std::string group;       ///< see job_spec
+  std::string waiting_for;          ///< why nothing of it runs, "" when something does
+  std::string group;                ///< see job_spec
+  std::vector<accumulated> counted; ///< in accumulators by its tasks so far, ascending names
 
   bool operator==(const job_progress&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include <troupe/runtime/dag/accumulator_book.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/native_plan.hpp>
 #include <troupe/runtime/execution/task_context.hpp>
@@ -85,6 +86,7 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
   done.end.progress.name = job.name;
   auto results = std::make_shared<job_results>();
   map_outputs outputs;
+  accumulator_book accumulators;
   local_shuffles shuffles{outputs};
   const auto first_stage = next_stage_;
   next_stage_ += job.stages.size();
@@ -119,6 +121,7 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
     const auto fail = [&](error why) {
       done.end.failure = std::move(why);
       done.end.progress.state = job_state::failed;
+      done.end.progress.counted = accumulators.totals();
       done.end.progress.stages.push_back(progress);
       return std::move(done);
     };
@@ -139,6 +142,13 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
             make_error(ec::task_failed, "stage '" + spec.name + "', partition " + std::to_string(p) + ": " + e.what()));
       }
       ++progress.done;
+      std::vector<std::string> names;
+      std::vector<counted_amount> counted;
+      for (auto& [name, amount] : context.take_counted()) {
+        counted.push_back({0, static_cast<std::uint32_t>(names.size()), amount});
+        names.push_back(name);
+      }
+      accumulators.accept(static_cast<std::uint32_t>(s), p, counted, names);
       most_result = std::max(most_result, value.size());
       task_placement placement;
       placement.stage = install.stage;
@@ -164,6 +174,7 @@ inline_runner::finished_job inline_runner::execute(job_id id, const job_spec& jo
     }
     done.end.progress.stages.push_back(std::move(progress));
   }
+  done.end.progress.counted = accumulators.totals();
   done.end.progress.state = job_state::succeeded;
   done.end.results = std::move(results);
   return done;

@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -82,8 +83,52 @@ TEST(explanations, say_who_has_the_slots) {
   h.cancel(a);
   EXPECT_THAT(choice_of(h, job).holders.front(), (explained_holder{{}, 0, "", 2})) << "until they have ended";
   h.drain();
-  EXPECT_THAT(text_of(h, job), HasSubstr("job 3 (job): succeeded, it has ended"));
+  EXPECT_THAT(text_of(h, job), HasSubstr("job 3 (job): succeeded\nstage 0 ("));
   EXPECT_FALSE(h.scheduler.explain(job_id{99}, h.now));
+}
+
+TEST(explanations, tell_what_has_failed_while_the_job_runs_and_when_it_has_ended) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{}.cores(1).host("alpha"));
+  const auto job = h.submit(job_builder{}.max_failures(3).stage("map", 1).stage("last", 2).after(0));
+  h.succeed(h.attempts(a).at(0));
+  const auto first = h.attempts(a).at(0);
+  h.fail(first, "no such file", "one\ntwo\n");
+  const explained_failure failed{
+      1, false, first.partition, 0, a, "alpha", "no such file\nits standard error:\none\ntwo\n"};
+  EXPECT_THAT(explain(h, job).failures, ElementsAre(failed));
+  h.lose(a, "killed by signal 9");
+  const auto b = h.add(executor_builder{}.cores(1).host("beta"));
+  while (!h.end_of(job)) h.fail(h.attempts(b).at(0), "again");
+  const auto all = explain(h, job);
+  EXPECT_EQ(all.state, job_state::failed);
+  EXPECT_EQ(all.reason, h.end_of(job)->failure.message);
+  ASSERT_THAT(all.stages, SizeIs(2));
+  EXPECT_EQ(all.stages[1].name, "last");
+  EXPECT_EQ(all.failures.front(), failed);
+  EXPECT_THAT(all.failures, Contains(explained_failure{0, true, 0, 0, a, "alpha", "killed by signal 9"}));
+  EXPECT_EQ(all.failures.back().why, "again");
+  EXPECT_THAT(text_of(h, job), AllOf(HasSubstr("failed: stage 1 (last), partition "),
+                                     HasSubstr(", attempt 0 on executor " + std::to_string(a.value) +
+                                               " (alpha): no such file\n    its standard error:\n    one\n    two\n"),
+                                     HasSubstr("lost: executor " + std::to_string(a.value) + " (alpha): killed by")));
+}
+
+TEST(explanations, keep_the_first_and_the_last_failures) {
+  failure_notes notes;
+  for (std::uint32_t p = 0; p < 100; ++p) notes.add({0, false, p, 0, {}, "", std::string(p, 'x')});
+  const auto all = notes.all();
+  ASSERT_THAT(all, SizeIs(40));
+  EXPECT_EQ(notes.left_out(), 60u);
+  EXPECT_EQ(all[19].partition, 19u);
+  EXPECT_EQ(all[20].partition, 80u);
+  EXPECT_EQ(all[39].partition, 99u);
+  const auto half = failure_notes::longest / 2;
+  const std::string part(half - 1, 'x');
+  notes.add({0, false, 0, 0, {}, "", part + "ääää" + part});
+  EXPECT_EQ(notes.all().back().why, part + "\n[8 bytes are left out here]\n" + part) << "no half of a character";
+  job_explanation told{job_id{1}, "job", job_state::failed, {}, {}, all, 60};
+  EXPECT_THAT(to_text(told), HasSubstr(": " + std::string(99, 'x') + "\nand 60 failures of the job between"));
 }
 
 TEST(explanations, tell_what_is_kept_and_for_how_long) {

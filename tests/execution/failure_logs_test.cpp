@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <troupe/runtime/execution/failure_logs.hpp>
 
@@ -48,6 +49,34 @@ protected:
   std::string folder = scratch.file("out/.troupe/logs");
   std::int64_t now = 1'800'000'000;
 };
+
+TEST_F(failure_logs_test, say_why_for_the_whole_job) {
+  auto l = logs();
+  EXPECT_EQ(l.keep_report(out, {5}, "long ago, in a galaxy"), folder + "/s-5/why.txt");
+  EXPECT_EQ(l.keep_report(out, {5}, "why"), folder + "/s-5/why.txt");
+  EXPECT_EQ(content_of(folder + "/s-5/why.txt"), "why");
+  EXPECT_EQ(fs::status(folder + "/s-5/why.txt").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  // Nothing is written through a link that somebody has put there.
+  fs::remove(folder + "/s-5/why.txt");
+  std::ofstream{scratch.file("precious")} << "mine";
+  fs::create_symlink(scratch.file("precious"), folder + "/s-5/why.txt");
+  const auto second = folder + "-" + std::to_string(::geteuid());
+  EXPECT_EQ(l.keep_report(out, {5}, "why"), second + "/s-5/why.txt");
+  EXPECT_EQ(content_of(scratch.file("precious")), "mine");
+  // In the folder of outputs it is kept where logs are kept there.
+  for (const auto& place : {folder, second}) {
+    fs::remove_all(place);
+    std::ofstream{place} << "in its way";
+  }
+  EXPECT_EQ(l.keep_report(out, {5}, "why"), "");
+  EXPECT_FALSE(fs::exists(out + "/.troupe"));
+  print("", "no luck");
+  EXPECT_NE(l.keep(out, {5}, "1.0.0", attempt).err, "");
+  EXPECT_EQ(l.keep_report(out, {5}, "why"), out + "/.troupe/logs/s-5/why.txt");
+  EXPECT_EQ(logs({.age = duration::zero()}).keep_report(out, {6}, "why"), "");
+  EXPECT_EQ(logs({.bytes = 2}).keep_report(out, {6}, "why"), "");
+  EXPECT_FALSE(fs::exists(folder + "/s-6"));
+}
 
 TEST_F(failure_logs_test, are_whole_and_beside_the_outputs) {
   print("printed", std::string(100'000, 'x'));

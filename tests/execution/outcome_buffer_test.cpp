@@ -47,6 +47,19 @@ TEST(outcome_buffer, writes_partitions_out_from_the_first_gap_on) {
   EXPECT_TRUE(batch->attempts.empty());
 }
 
+TEST(outcome_buffer, says_which_task_has_counted_what) {
+  auto buffer = opened();
+  buffer.add_value(4, 0, "");
+  buffer.add_counted({});
+  buffer.add_value(5, 0, "");
+  buffer.add_counted({{"bad", 2}, {"all", 7}});
+  buffer.add_value(6, 0, "");
+  buffer.add_counted({{"all", 1}, {"bad", -1}});
+  const auto batch = buffer.take();
+  EXPECT_EQ(batch->accumulators, (std::vector<std::string>{"bad", "all"}));
+  EXPECT_EQ(batch->counted, (std::vector<counted_amount>{{1, 0, 2}, {1, 1, 7}, {2, 0, -1}, {2, 1, 1}}));
+}
+
 TEST(outcome_buffer, writes_attempts_out_from_the_first_repeat_on) {
   auto buffer = opened();
   buffer.add_value(0, 0, "");

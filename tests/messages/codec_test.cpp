@@ -291,6 +291,18 @@ TEST(decode, refuses_columns_that_do_not_fit) {
                                   "failures has 1 entries for 0 tasks that did not succeed");
   expect_malformed<outcome_batch>(number(4, 1) + piece(8, "\x01") + piece(10, number(1, 1)),
                                   "failures names task 1, which did not fail");
+  const auto counted = [](std::uint64_t index, std::uint64_t accumulator) {
+    return piece(16, number(1, index) + number(2, accumulator));
+  };
+  const auto named = number(4, 2) + piece(8, std::string{"\0\1", 2}) + piece(10, number(1, 1)) + piece(15, "n");
+  expect_malformed<outcome_batch>(named + counted(1, 0), "counted names task 1, which did not succeed");
+  expect_malformed<outcome_batch>(named + counted(2, 0), "counted names task 2, which did not succeed");
+  expect_malformed<outcome_batch>(named + counted(0, 1), "counted names accumulator 1 of 1");
+  expect_malformed<outcome_batch>(named + counted(0, 0) + counted(0, 0), "counted is not in order");
+  expect_malformed<outcome_batch>(number(4, 2) + piece(15, "n") + counted(1, 0) + counted(0, 0),
+                                  "counted is not in order");
+  expect_malformed<outcome_batch>(named + piece(15, std::string(201, 'n')), "accumulators has a name of 201 bytes");
+  expect_malformed<outcome_batch>(named + piece(15, ""), "accumulators has a name of 0 bytes");
   expect_malformed<executor_report>(piece(4, piece(3, fixed({1, 2})) + piece(4, "\x01")),
                                     "refusals[0].attempts has 1 entries for 2");
   expect_malformed<job_end>(piece(4, piece(1, column({1}, "x")) + piece(2, piece(1, number(2, 1)))),

@@ -24,6 +24,7 @@ constexpr std::size_t field_count() {
     return sizeof...(Fields);
 }
 
+static_assert(field_count<job_progress>() == 8);
 static_assert(field_count<job_spec>() == 7);
 static_assert(field_count<block_takeover>() == 3);
 static_assert(field_count<barrier_arrival>() == 7);
@@ -36,7 +37,7 @@ static_assert(field_count<publication>() == 5);
 static_assert(field_count<publication_right>() == 4);
 static_assert(field_count<job_results>() == 2);
 static_assert(field_count<load_report>() == 5);
-static_assert(field_count<outcome_batch>() == 14);
+static_assert(field_count<outcome_batch>() == 16);
 static_assert(field_count<partition_inputs>() == 5);
 static_assert(field_count<result_location>() == 5);
 static_assert(field_count<shuffle_input>() == 5);
@@ -199,7 +200,7 @@ stage_progress full_stage_progress() {
 
 job_progress full_progress() {
   return {job_id{2}, "reads",          job_state::running, {full_stage_progress(), stage_progress{}},
-          99,        "no gpu is free", "nightly"};
+          99,        "no gpu is free", "nightly",          {{"bad " + any_bytes, -7}, {"read", 1ll << 62}}};
 }
 
 result_location location(partition_index partition) {
@@ -333,6 +334,8 @@ outcome_batch mixed_outcomes() {
   b.cpu_nanoseconds = 2;
   b.peak_memory = 3;
   b.output_bytes = 4;
+  b.accumulators = {"bad lines", any_bytes};
+  b.counted = {{0, 1, -3}, {2, 0, 1ll << 62}, {2, 1, 5}};
   return b;
 }
 
@@ -565,7 +568,8 @@ std::vector<job_explanation> of() {
   explained_task_set set{
       "alone", 4, any_bytes, {{"then its job fails", "troupe.key", 1'000}, {"x", "y", -1}}, {choice, {}}};
   explained_stage stage{stage_id{21}, 1, "map", stage_state::running, 9, 4, 3, 2, any_bytes, {set, {}}};
-  return {{job_id{2}, "job", job_state::running, any_bytes, {stage, {}}}, {}};
+  const explained_failure failure{3, true, 4, 1, executor_id{7}, "alpha", any_bytes};
+  return {{job_id{2}, "job", job_state::running, any_bytes, {stage, {}}, {failure, {}}, 5}, {}};
 }
 template <>
 std::vector<status_query> of() {

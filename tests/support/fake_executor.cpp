@@ -198,6 +198,13 @@ executor_report fake_executor::report(std::vector<fake_end> ends, duration run_t
     batch->attempts.push_back(a.attempt);
     batch->statuses.push_back(end.status);
     batch->results.push_back(end.status == task_status::succeeded ? std::string_view{end.result} : std::string_view{});
+    for (const auto& [name, amount] : end.counted) {
+      auto& names = batch->accumulators;
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      batch->counted.push_back(
+          {batch->count, static_cast<std::uint32_t>(std::ranges::find(names, name) - names.begin()), amount});
+    }
+    std::ranges::sort(batch->counted, {}, [](const counted_amount& c) { return std::pair{c.index, c.accumulator}; });
     if (end.status != task_status::succeeded) {
       batch->failures.push_back(end.detail);
       batch->failures.back().index = batch->count;

@@ -49,6 +49,7 @@ struct fake_end {
   task_status status = task_status::succeeded;
   std::string result; ///< an encoded entry
   task_failure detail;
+  std::vector<accumulated> counted = {}; ///< of a success, ascending names
 };
 
 /// It succeeded with a result of so many bytes, which stays on its executor.

@@ -286,6 +286,55 @@ TEST_P(task_environment, is_the_users_but_for_what_troupe_says) {
   EXPECT_THAT(last_output, HasSubstr("commands do not see TROUPE_INPUT"));
 }
 
+/// The count passes through programs without Troupe, here a shell.
+TEST_P(task_environment, says_how_many_programs_are_above_and_ends_what_would_never_end) {
+  const std::string own = std::getenv("TROUPE_DEPTH");
+  const auto with_depth = [&](const char* depth) {
+    setenv("TROUPE_DEPTH", depth, 1);
+    const auto status =
+        run_job("run: [sh, -c, 'echo ${TROUPE_DEPTH-unset} >\"$0\"', '{output}'], outputs: [o]", {"--overwrite"});
+    setenv("TROUPE_DEPTH", own.c_str(), 1);
+    return status;
+  };
+  EXPECT_EQ(with_depth("3"), 0) << last_output;
+  EXPECT_EQ(content(at("out/make/o")), std::string{GetParam()} == "local[2]" ? "4\n" : "5\n");
+  EXPECT_EQ(with_depth("9"), 0) << last_output;
+  EXPECT_EQ(with_depth("10"), 2);
+  EXPECT_THAT(last_output, HasSubstr("TROUPE_DEPTH = 10, at most 9"));
+}
+
+TEST_P(failed_commands, leave_why_each_of_them_has_failed) {
+  EXPECT_EQ(run_job("run: [sh, -c, 'echo at $TROUPE_ATTEMPT_NUMBER >&2; exit 3'], outputs: [o]"), 1);
+  std::string why;
+  for (const auto& job : fs::directory_iterator{at("out/.troupe/logs")}) {
+    why += content(job.path() / "why.txt");
+    const fs::directory_iterator all{job};
+    EXPECT_TRUE(std::any_of(begin(all), end(all), [](const auto& e) { return e.path().extension() == ".err"; }))
+        << "in the folder of what they have printed";
+  }
+  EXPECT_THAT(why, HasSubstr("failed: stage 0 (make), partition 0, attempt 0 on executor "));
+  EXPECT_THAT(why, HasSubstr("failed: stage 0 (make), partition 0, attempt 1 on executor "));
+  EXPECT_THAT(why, HasSubstr("    at 1\n"));
+}
+
+TEST_F(own_data, what_has_failed_can_be_asked_as_long_as_the_cluster_runs_and_is_there_when_it_is_gone) {
+  std::ofstream{at("cluster.yaml")} << "cluster:\n  hosts: [{name: here, cores: 2, memory: 8g}]\n";
+  ASSERT_EQ(run({"cluster", "up", "--config-file=" + at("cluster.yaml")}), 0) << last_output;
+  EXPECT_EQ(run({"run", job("run: [sh, -c, 'exit 3'], outputs: [o]"), "--conf", "troupe.task.max-failures=1"}), 1);
+  EXPECT_EQ(run({"explain", "1"}), 0);
+  EXPECT_THAT(last_output, HasSubstr("job 1 (own): failed, stage 0 (make), partition 0"));
+  EXPECT_THAT(last_output, HasSubstr("failed: stage 0 (make), partition 0, attempt 0 on executor 1 (here): "));
+  const auto said = last_output;
+  EXPECT_EQ(run({"explain", "1", "--json"}), 0);
+  EXPECT_THAT(last_output, HasSubstr("\"failures\": ["));
+  EXPECT_EQ(run({"cluster", "down"}), 0) << last_output;
+  EXPECT_EQ(run({"explain", "1"}), 4);
+  EXPECT_THAT(last_output, HasSubstr("(why.txt), is in .troupe/logs beside"));
+  std::string why;
+  for (const auto& job : fs::directory_iterator{at("out/.troupe/logs")}) why += content(job.path() / "why.txt");
+  EXPECT_EQ(why, said);
+}
+
 TEST_F(own_data, a_task_that_asks_its_own_cluster_is_warned) {
   std::ofstream{at("cluster.yaml")} << "cluster:\n  hosts: [{name: here, cores: 2, memory: 8g}]\n";
   ASSERT_EQ(run({"cluster", "up", "--config-file=" + at("cluster.yaml")}), 0) << last_output;
@@ -295,6 +344,17 @@ TEST_F(own_data, a_task_that_asks_its_own_cluster_is_warned) {
             0)
       << last_output;
   EXPECT_THAT(content(at("out/make/o")), HasSubstr("this runs in a task of the same cluster"));
+  // A session between them changes nothing: the outer task waits for it.
+  const auto asking = std::string{"{run: [sh, -c, '"} + TROUPE_PROGRAM + " run ";
+  std::ofstream{at("middle.yaml")} << "name: middle\nstages:\n  mid: " << asking << at("inner.yaml")
+                                   << " 2>\"$0\"', '{output}'], outputs: [o]}\n";
+  EXPECT_EQ(run({"run", "--overwrite",
+                 job(std::string{"run: [sh, -c, '"} + TROUPE_PROGRAM + " run --master \"local[1]\" " +
+                     at("middle.yaml") + " 2>\"$0\"', '{output}'], outputs: [o]")}),
+            0)
+      << last_output;
+  EXPECT_THAT(content(at("out/mid/o")), HasSubstr("this runs in a task of the same cluster"));
+  EXPECT_THAT(content(at("out/make/o")), Not(HasSubstr("in a task of the same"))) << "that one has its own";
   EXPECT_EQ(run({"run", at("inner.yaml")}), 0) << last_output;
   EXPECT_THAT(last_output, Not(HasSubstr("in a task"))) << "it runs in none";
   EXPECT_EQ(run({"cluster", "down"}), 0) << last_output;

@@ -6,8 +6,9 @@
 // clang-format off
 // The examples of docs/operations.md, which must compile; made by tests/checks/operations --fix.
 int main() {
-  const auto words = session().text_files("x");
-  const auto numbers = session().range(0, 9);
+  auto session = ::session();
+  const auto words = session.text_files("x");
+  const auto numbers = session.range(0, 9);
   const auto pairs = words.map([](std::string word) { return std::pair{std::move(word), std::int64_t{1}}; });
   static_cast<void>(words.collect());
   static_cast<void>(words.count());
@@ -54,4 +55,13 @@ int main() {
   static_cast<void>(pairs.values());
   static_cast<void>(words.with_resources(troupe::resource_profile{}));
   static_cast<void>(words.zip_with_index());
+  static_cast<void>(session.accumulator("bad lines"));
+  static_cast<void>(session.broadcast(std::vector<int>{1, 2}));
+  static_cast<void>(session.cancel_group("nightly"));
+  static_cast<void>(session.in_group("nightly"));
+  static_cast<void>(session.in_pool("reports"));
+  static_cast<void>(session.parallelize(std::vector<std::string>{"a", "b"}));
+  static_cast<void>(session.range(0, 100));
+  static_cast<void>(session.text_files("logs/*.txt"));
+  static_cast<void>(session.whole_text_files("logs/*.txt"));
 }
