@@ -126,6 +126,8 @@ void scheduler_state::dispatch(scheduler_pointer self, effects::list& out) {
       publisher->discard(publication_task_of(d->what));
     } else if (auto* f = std::get_if<effects::forget_job>(&effect)) {
       if (config.forget_files) publisher->later([forget = config.forget_files, job = f->job] { forget(job); });
+    } else if (auto* k = std::get_if<effects::keep_printed>(&effect)) {
+      if (config.keep_printed) publisher->later([keep = config.keep_printed, what = std::move(*k)] { keep(what); });
     } else if (auto* a = std::get_if<effects::ask_feasibility>(&effect)) {
       ask_allocator(self, std::move(a->shapes));
     } else if (auto* g = std::get_if<effects::give_up_executor>(&effect)) {

@@ -22,6 +22,9 @@ struct dag_scheduler_config {
   /// Removes what the job's commands have left on this machine; on a thread that may wait for files. Unset: executors
   /// do it alone, which those that have ended do not.
   std::function<void(job_id)> forget_files;
+  /// Keeps what the command of a lost attempt has printed, where this machine has it; on the same thread. Unset: it
+  /// goes with the session.
+  std::function<void(const effects::keep_printed&)> keep_printed;
   logger_source loggers = silent_loggers();
   duration tick_interval = std::chrono::milliseconds{100};
   duration progress_interval = std::chrono::milliseconds{200};

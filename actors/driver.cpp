@@ -41,6 +41,7 @@ local_driver_actor::behavior_type driver_behavior(driver_pointer self, driver_co
   scheduler.session_id = state.config.session_id;
   scheduler.unix_nanoseconds = state.config.unix_nanoseconds;
   scheduler.forget_files = state.config.forget_files;
+  scheduler.keep_printed = state.config.keep_printed;
   scheduler.loggers = state.config.loggers;
   scheduler.request_timeout = state.config.request_timeout;
   state.scheduler = spawn_dag_scheduler(self->system(), std::move(scheduler));

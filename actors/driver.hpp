@@ -43,7 +43,8 @@ struct driver_config {
   std::size_t max_event_lag = 10'000;
   /// Takes every event, numbered and in order. Called in the actor; must not block.
   std::function<void(const events::record&)> on_event;
-  std::function<void(job_id)> forget_files; ///< see dag_scheduler_config
+  std::function<void(job_id)> forget_files;                            ///< see dag_scheduler_config
+  std::function<void(const effects::keep_printed&)> keep_printed = {}; ///< likewise
   logger_source loggers = silent_loggers();
   /// Wall clock of the event stream.
   std::function<std::int64_t()> unix_nanoseconds;

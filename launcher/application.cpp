@@ -33,6 +33,7 @@
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/execution/attempts_directories.hpp>
+#include <troupe/runtime/execution/failure_logs.hpp>
 #include <troupe/runtime/execution/staging_journal.hpp>
 #include <troupe/runtime/transfer/block_connection.hpp>
 #include <troupe/runtime/transfer/broadcast_publisher.hpp>
@@ -253,6 +254,15 @@ result<driver_config> application::impl::configure_driver() const {
   d.max_event_lag = static_cast<std::size_t>(s.get(keys::events_max_lag));
   d.forget_files = [session = directory->path()](job_id job) {
     remove_attempts(all_attempts_directories(session), job);
+  };
+  const log_limits limits{s.get(keys::logs_keep), static_cast<std::uint64_t>(s.get(keys::logs_max_size))};
+  d.keep_printed = [session = directory->path(),
+                    logs = std::make_shared<failure_logs>(session_id, limits)](const effects::keep_printed& what) {
+    const auto name =
+        std::to_string(what.stage.value) + "." + std::to_string(what.partition) + "." + std::to_string(what.attempt);
+    for (const auto& attempts : all_attempts_directories(session))
+      static_cast<void>(
+          logs->keep(what.output_directory, what.job, name, attempts_of(attempts, what.job) + "/" + name));
   };
   if (event_log) d.on_event = [to = event_log](const events::record& event) { to->append(event); };
   return d;

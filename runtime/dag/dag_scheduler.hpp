@@ -225,6 +225,8 @@ private:
 
   // failures.cpp: what has gone wrong
   void tell_failure(stage_run& stage, events::task_failed what, const std::string& stderr_text, effects::list& out);
+  static void keep_printed(const job_run& job, const stage_run& stage, partition_index partition,
+                           attempt_number attempt, effects::list& out);
   static job_explanation explain_ended(job_id id, const ended_job& job);
 
   // outcomes.cpp: what executors say

@@ -19,6 +19,12 @@ void dag_scheduler::tell_failure(stage_run& stage, events::task_failed what, con
   out.push_back(effects::publish{std::move(what)});
 }
 
+void dag_scheduler::keep_printed(const job_run& job, const stage_run& stage, partition_index partition,
+                                 attempt_number attempt, effects::list& out) {
+  if (const auto* command = std::get_if<command_program>(&*stage.program))
+    out.push_back(effects::keep_printed{job.id, stage.id, partition, attempt, command->output_directory});
+}
+
 job_explanation dag_scheduler::explain_ended(job_id id, const ended_job& job) {
   const auto& p = job.progress;
   job_explanation all{id, p.name, p.state, job.failure.message, {}, job.failures.all(), job.failures.left_out()};

@@ -57,6 +57,15 @@ struct forget_job {
   job_id job;
   bool operator==(const forget_job&) const = default;
 };
+/// Keep what the command of an attempt has printed whose executor was lost: nobody else can by now. See failure_logs.
+struct keep_printed {
+  job_id job;
+  stage_id stage;
+  partition_index partition = 0;
+  attempt_number attempt = 0;
+  std::string output_directory; ///< of its stage
+  bool operator==(const keep_printed&) const = default;
+};
 /// This executor cannot go on: give it up like one that fell silent.
 struct give_up_executor {
   executor_id executor;
@@ -82,7 +91,7 @@ struct publish {
 };
 
 using any = std::variant<send_orders, complete_job, give_up_executor, ask_feasibility, report_load, publish,
-                         publish_staged, discard_staged, forget_job>;
+                         publish_staged, discard_staged, forget_job, keep_printed>;
 using list = std::vector<any>;
 
 } // namespace troupe::effects

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAreArray;
 
 job_builder maps_and_reducers(std::uint32_t maps, std::uint32_t reducers) {
   return job_builder{}.stage("map", maps).buckets(reducers).stage("reduce", reducers).reads(0);
@@ -223,6 +224,25 @@ TEST(executor_loss, all_executors_may_go_and_the_job_goes_on_with_new_ones) {
   h.drain();
   EXPECT_EQ(h.progress(job).state, job_state::succeeded);
   h.check_idle();
+}
+
+TEST(executor_loss, leaves_what_its_commands_have_printed) {
+  scheduler_harness h;
+  const auto a = h.add(executor_builder{}.cores(2));
+  const auto commands = h.submit(job_builder{}.stage("c", 3).command());
+  const auto program = h.submit(job_builder{}.stage("p", 1));
+  const auto running = h.executor(a).running();
+  ASSERT_THAT(running, SizeIs(2));
+  h.lose(a);
+  std::vector<effects::keep_printed> expected;
+  for (const auto& attempt : running)
+    expected.push_back({commands, attempt.stage, attempt.partition, attempt.attempt, "/"});
+  EXPECT_THAT(h.printed_by_lost, UnorderedElementsAreArray(expected));
+  const auto b = h.add(executor_builder{}.cores(2));
+  h.lose(b, "it was idle", false);
+  EXPECT_THAT(h.printed_by_lost, SizeIs(2)) << "nothing was lost there";
+  h.cancel(commands);
+  h.cancel(program);
 }
 
 } // namespace

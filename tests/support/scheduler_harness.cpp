@@ -33,6 +33,8 @@ void scheduler_harness::carry_out(effects::list& out) {
       discarded.push_back(late->what);
     } else if (const auto* old = std::get_if<effects::forget_job>(&effect)) {
       forgotten.push_back(old->job);
+    } else if (const auto* printed = std::get_if<effects::keep_printed>(&effect)) {
+      printed_by_lost.push_back(*printed);
     }
   }
   out.clear();

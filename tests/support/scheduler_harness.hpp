@@ -53,8 +53,9 @@ public:
   /// Attempts that the scheduler wants to have published, and those whose staged files it wants removed.
   std::vector<effects::staged_attempt> to_publish;
   std::vector<effects::staged_attempt> discarded;
-  std::vector<job_id> forgotten; ///< jobs whose commands' files are to go
-  bool publishes_at_once = true; ///< `to_publish` is answered by itself
+  std::vector<effects::keep_printed> printed_by_lost; ///< what is to be kept of attempts of lost executors
+  std::vector<job_id> forgotten;                      ///< jobs whose commands' files are to go
+  bool publishes_at_once = true;                      ///< `to_publish` is answered by itself
   /// Answers one of `to_publish`.
   void publish(const effects::staged_attempt& what, publication_outcome outcome = publication_outcome::published,
                const std::string& reason = {});

@@ -317,6 +317,19 @@ TEST_P(failed_commands, leave_why_each_of_them_has_failed) {
   EXPECT_THAT(why, HasSubstr("    at 1\n"));
 }
 
+TEST_F(own_data, what_a_command_has_printed_is_there_though_its_executor_was_killed) {
+  EXPECT_EQ(run({"run", "--master", "local-cluster[2,1,1g]",
+                 job("run: [sh, -c, 'echo at $TROUPE_ATTEMPT_NUMBER >&2; [ $TROUPE_ATTEMPT_NUMBER != 0 ] || kill -9 "
+                     "$PPID; echo done >\"$0\"', '{output}'], outputs: [o]")}),
+            0)
+      << last_output;
+  EXPECT_EQ(content(at("out/make/o")), "done\n");
+  std::string printed;
+  for (const auto& entry : fs::recursive_directory_iterator{at("out/.troupe/logs")})
+    if (entry.is_regular_file()) printed += content(entry.path());
+  EXPECT_EQ(printed, "at 0\n") << "the second attempt has not failed";
+}
+
 TEST_F(own_data, what_has_failed_can_be_asked_as_long_as_the_cluster_runs_and_is_there_when_it_is_gone) {
   std::ofstream{at("cluster.yaml")} << "cluster:\n  hosts: [{name: here, cores: 2, memory: 8g}]\n";
   ASSERT_EQ(run({"cluster", "up", "--config-file=" + at("cluster.yaml")}), 0) << last_output;
