@@ -1,3 +1,4 @@
+#include <deque>
 #include <troupe/actors/executor.hpp>
 
 #include <algorithm>
@@ -46,6 +47,11 @@ struct executor_state {
   duration late{}; ///< of all ticks together: time in which this process, and so its tasks, may not have run
   bool driver_out_of_reach = false; ///< its connection is closed
   bool was_stopped = false;         ///< the driver wants nothing of it any more
+  /// Heartbeats that the driver has not said to have heard: numbers and times of sending. The oldest go first.
+  std::deque<std::pair<std::uint64_t, time_point>> unheard;
+  duration lease{};          ///< for so long after a heartbeat was sent which the driver has heard nothing is lost
+  time_point begins_until{}; ///< it begins nothing later
+  bool holds = false;        ///< that has been logged
   std::uint64_t beats = 0;
   std::uint64_t reports = 0; ///< sent
   effects::execution_list effects_buffer;
@@ -78,6 +84,9 @@ struct executor_state {
   void tell_of_takeovers(executor_pointer self);
   void beat(executor_pointer self, time_point now);
   void tick_passed(executor_pointer self);
+  void judge_silence(executor_pointer self, time_point now);
+  void heard_of_driver(executor_pointer self, const driver_heartbeat& beat);
+  void begin_until(time_point until);
   void leave(executor_pointer self, error why);
   void say_goodbye(executor_pointer self);
   void finish(executor_pointer self, error why);
@@ -111,10 +120,11 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
   registration.session_id = session;
   if (runner) registration.running = runner->running();
   registration.blocks = config.blocks->held();
+  const auto sent = now_of(self);
   ask(self, config.driver, config.request_timeout, box(std::move(registration)),
       executor_actor{local_executor_actor{self}})
       .then(
-          [this, self, hopeless](const boxed<welcome>& answer, const dag_scheduler_actor& to) {
+          [this, self, hopeless, sent](const boxed<welcome>& answer, const dag_scheduler_actor& to) {
             if (now_in != phase::joining) return;
             if (!admitted->passes(self, answer) || to.node() != config.driver.node())
               return finish(self, forged_answer());
@@ -127,6 +137,10 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
             heartbeat_interval = duration{static_cast<std::int64_t>(answer->heartbeat_nanoseconds)};
             transition("executor", now_in, phase::active);
             last_word = now_of(self);
+            // A quarter for what is between the clocks' looks, whatever the settings of both say.
+            lease = std::min(config.driver_timeout,
+                             duration{static_cast<std::int64_t>(answer->timeout_nanoseconds / 4 * 3)});
+            begin_until(sent + lease);
             log->info("admitted executor={} session={}", answer->executor.value, answer->session_id);
             if (config.on_admitted) config.on_admitted(answer->executor);
           },
@@ -254,6 +268,9 @@ void executor_state::beat(executor_pointer self, time_point now) {
   message.executor = core->info().executor;
   message.epoch = core->info().epoch;
   message.number = ++beats;
+  unheard.emplace_back(beats, now);
+  constexpr std::size_t most_unheard = 1000; // of a driver that hears nothing
+  if (unheard.size() > most_unheard) unheard.pop_front();
   message.orders_seen = core->orders_seen();
   message.reports_sent = reports;
   message.running = load.running;
@@ -276,12 +293,45 @@ void executor_state::tick_passed(executor_pointer self) {
   tell_of_overdue(self, now);
   tell_of_takeovers(self);
   if (now - last_beat >= heartbeat_interval) beat(self, now);
-  // A driver that is there is silent between its heartbeats.
-  if (now - last_word > config.driver_timeout + (driver_out_of_reach ? duration::zero() : heartbeat_interval)) {
-    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_word).count();
-    finish(self, make_error(ec::unreachable, "the driver has been silent for " + std::to_string(silent) +
-                                                 "ms (troupe.executor.driver-timeout)"));
-  }
+  judge_silence(self, now);
+}
+
+/// Its own lateness puts off its end, as its driver may have spoken meanwhile; it puts off no lease.
+void executor_state::judge_silence(executor_pointer self, time_point now) {
+  const auto silent = now - last_word;
+  const auto ms = [](duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); };
+  const auto limit =
+      driver_out_of_reach ? config.driver_timeout : std::max(config.driver_timeout, config.abandon_timeout);
+  if (silent > limit)
+    return finish(self,
+                  make_error(ec::unreachable, "the driver has been silent for " + std::to_string(ms(silent)) +
+                                                  (driver_out_of_reach ? "ms, its connection is closed "
+                                                                         "(troupe.executor.driver-timeout)"
+                                                                       : "ms (troupe.executor.abandon-timeout)")));
+  if (holds || now < begins_until) return;
+  holds = true;
+  log->warn("holds: for {}ms the driver has not said that it hears of this executor (troupe.executor.driver-timeout)",
+            ms(now - begins_until + lease));
+}
+
+/// A driver that does not hear of this executor declares it lost, and has others do its work. By then it must begin
+/// nothing more: so it may only for some time after it has sent what the driver has heard. Words of the driver alone
+/// prove nothing: they may have lain on the way.
+void executor_state::heard_of_driver(executor_pointer self, const driver_heartbeat& beat) {
+  last_word = now_of(self);
+  if (now_in != phase::active || driver_out_of_reach) return;
+  while (!unheard.empty() && unheard.front().first < beat.heard) unheard.pop_front();
+  if (unheard.empty() || unheard.front().first != beat.heard) return; // said before
+  begin_until(unheard.front().second + lease);
+  unheard.pop_front();
+  if (!holds || last_word >= begins_until) return;
+  holds = false;
+  log->info("goes-on");
+}
+
+void executor_state::begin_until(time_point until) {
+  begins_until = until;
+  if (runner) runner->may_begin_until(until);
 }
 
 /// Leaves on its own account: the driver hears of it first, if it can be reached.
@@ -307,9 +357,11 @@ void executor_state::finish(executor_pointer self, error why) {
   else
     log->info("ends");
   reason = std::move(why);
+  begin_until({});
   // Waiting for tasks to end takes a while and an actor must not wait.
   if (runner) runner->end_publishing();
-  // A driver that lives on publishes what it has accepted, and removes the rest where it sees it.
+  // A driver that lives on publishes what it has accepted, and removes the rest where it sees it; one that has given
+  // this executor up has others make it again.
   const bool alone = was_stopped || driver_out_of_reach || reason.code == ec::unreachable;
   ending = std::thread{[this, alone, me = local_executor_actor{self}] {
     takeovers.reset();
@@ -366,6 +418,7 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
     else
       s.log->warn("driver-out-of-reach");
     s.driver_out_of_reach = true;
+    s.begin_until({}); // it is declared lost at once
   };
   hooks.on_exit = [self](const caf::actor_addr&, const caf::error&) {
     state_of(self).leave(self, {});
@@ -384,7 +437,7 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
       },
       [self](const boxed<driver_heartbeat>& beat) {
         auto& s = state_of(self);
-        if (s.admitted->passes(self, beat)) s.last_word = now_of(self);
+        if (s.admitted->passes(self, beat)) s.heard_of_driver(self, *beat);
       },
       [self](const local_message<outcome_batch>& outcomes) {
         auto& s = state_of(self);
@@ -425,7 +478,8 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
         auto promise = self->make_response_promise<boxed<acknowledged>>();
         promise.deliver(box(acknowledged{}));
         s.was_stopped = true;
-        s.finish(self, {});
+        s.finish(self,
+                 stop->given_up ? make_error(ec::unreachable, "the driver has given it up: " + stop->reason) : error{});
         return promise;
       },
       [self](tick) {

@@ -27,7 +27,8 @@ struct executor_config {
   std::shared_ptr<block_store> blocks;
   takeover_worker::action take_over; ///< of a shuffle service, else empty
   logger_source loggers = silent_loggers();
-  duration driver_timeout = std::chrono::seconds{6}; ///< it ends when the driver has been out of reach so long
+  duration driver_timeout = std::chrono::seconds{6};   ///< see `troupe.executor.driver-timeout`
+  duration abandon_timeout = std::chrono::seconds{60}; ///< see `troupe.executor.abandon-timeout`
   duration request_timeout = std::chrono::seconds{10};
   duration tick_interval = std::chrono::milliseconds{100};
   duration shutdown_grace = std::chrono::seconds{1}; ///< for what still runs when it ends

@@ -97,6 +97,7 @@ void in_process_backend::start(const executor_order& order) {
   config.blocks = blocks;
   config.loggers = options_.loggers;
   config.driver_timeout = options_.driver_timeout;
+  config.abandon_timeout = options_.abandon_timeout;
   config.shutdown_grace = options_.shutdown_grace;
   config.runner.shuffles = options_.fetcher.get();
   config.runner.broadcasts = options_.broadcasts.get();

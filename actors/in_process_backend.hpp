@@ -39,6 +39,7 @@ public:
     page_compression compression;               ///< of map outputs and large results
     std::uint64_t max_inline_result = 1 << 20;
     duration driver_timeout = std::chrono::seconds{6};
+    duration abandon_timeout = std::chrono::seconds{60};
     duration shutdown_grace = std::chrono::seconds{1};
     /// What the commands of the executor of this name may take; unset: no limits.
     std::function<command_limits(const std::string& name, const executor_capacity& capacity)> limit_commands;

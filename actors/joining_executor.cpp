@@ -132,6 +132,7 @@ result<executor_actor> spawn_joining_executor(caf::actor_system& system, const e
   config.blocks = own->blocks;
   config.loggers = options.loggers;
   config.driver_timeout = options.driver_timeout;
+  config.abandon_timeout = options.abandon_timeout;
   config.request_timeout = options.request_timeout;
   config.shutdown_grace = options.shutdown_grace;
   config.runner.shuffles = own->fetcher.get();

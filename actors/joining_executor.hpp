@@ -36,7 +36,8 @@ struct joining_options {
   std::string bind_address = "127.0.0.1";
   bool insecure = false;
   duration request_timeout = std::chrono::seconds{10}; ///< of the driver's answers
-  duration driver_timeout = std::chrono::seconds{6};   ///< it ends when the driver has been out of reach so long
+  duration driver_timeout = std::chrono::seconds{6};   ///< see `troupe.executor.driver-timeout`
+  duration abandon_timeout = std::chrono::seconds{60}; ///< see `troupe.executor.abandon-timeout`
   duration kill_grace = std::chrono::seconds{10};      ///< see embedded_options
   duration shutdown_grace = std::chrono::seconds{1};   ///< see embedded_options
   memory_split memory;                                 ///< blocks beyond it go to files

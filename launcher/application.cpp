@@ -255,14 +255,19 @@ result<driver_config> application::impl::configure_driver() const {
   d.forget_files = [session = directory->path()](job_id job) {
     remove_attempts(all_attempts_directories(session), job);
   };
-  const log_limits limits{s.get(keys::logs_keep), static_cast<std::uint64_t>(s.get(keys::logs_max_size))};
+  const log_limits of_logs{s.get(keys::logs_keep), static_cast<std::uint64_t>(s.get(keys::logs_max_size))};
   d.keep_printed = [session = directory->path(),
-                    logs = std::make_shared<failure_logs>(session_id, limits)](const effects::keep_printed& what) {
+                    logs = std::make_shared<failure_logs>(session_id, of_logs)](const effects::keep_printed& what) {
     const auto name =
         std::to_string(what.stage.value) + "." + std::to_string(what.partition) + "." + std::to_string(what.attempt);
-    for (const auto& attempts : all_attempts_directories(session))
-      static_cast<void>(
-          logs->keep(what.output_directory, what.job, name, attempts_of(attempts, what.job) + "/" + name));
+    try {
+      for (const auto& attempts : all_attempts_directories(session)) {
+        const auto kept =
+            logs->keep(what.output_directory, what.job, name, attempts_of(attempts, what.job) + "/" + name);
+        if (!kept.out.empty() || !kept.err.empty()) return;
+      }
+    } catch (const std::exception&) { // such as no memory: nothing depends on it
+    }
   };
   if (event_log) d.on_event = [to = event_log](const events::record& event) { to->append(event); };
   return d;
@@ -357,6 +362,7 @@ result<void> application::impl::start_driver(const master_address& master) {
       b.compression = compression_of(opts.effective);
       b.max_inline_result = static_cast<std::uint64_t>(opts.effective.get(keys::task_max_inline_result));
       b.driver_timeout = opts.effective.get(keys::executor_driver_timeout);
+      b.abandon_timeout = opts.effective.get(keys::executor_abandon_timeout);
       b.shutdown_grace = opts.effective.get(keys::shutdown_grace);
       b.kill_grace = opts.effective.get(keys::task_kill_grace);
       b.terms = command_terms_of(opts.effective);

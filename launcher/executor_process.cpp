@@ -205,6 +205,7 @@ int run_executor(const executor_start& start, const settings& s, const executor_
   executor.blocks = blocks;
   executor.loggers = log.loggers();
   executor.driver_timeout = s.get(keys::executor_driver_timeout);
+  executor.abandon_timeout = s.get(keys::executor_abandon_timeout);
   executor.request_timeout = patience;
   executor.shutdown_grace = s.get(keys::shutdown_grace);
   executor.runner.shuffles = &fetcher;

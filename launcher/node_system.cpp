@@ -25,7 +25,8 @@ result<void> node_config::apply(const settings& s) {
   // CAF takes its own lateness for a peer's silence, so its time-out is long: it only ends connections of which nothing
   // is heard any more. Executors and drivers are judged by their heartbeats, which know better.
   const auto connection_timeout =
-      std::max<duration>(std::chrono::seconds{60}, 2 * s.get(keys::executor_heartbeat_timeout));
+      std::max<duration>({std::chrono::seconds{60}, 2 * s.get(keys::executor_heartbeat_timeout),
+                          s.get(keys::executor_abandon_timeout) + s.get(keys::executor_heartbeat_timeout)});
   const auto text = [](duration d) {
     return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + "ms";
   };

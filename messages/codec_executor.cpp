@@ -88,9 +88,15 @@ static void read(const pb::ExecutorHeartbeat& in, executor_heartbeat& out, const
   out.reports_sent = in.reports_sent();
 }
 
-static void write(const driver_heartbeat& in, pb::DriverHeartbeat& out, const place&) { out.set_number(in.number); }
+static void write(const driver_heartbeat& in, pb::DriverHeartbeat& out, const place&) {
+  out.set_number(in.number);
+  out.set_heard(in.heard);
+}
 
-static void read(const pb::DriverHeartbeat& in, driver_heartbeat& out, const place&) { out.number = in.number(); }
+static void read(const pb::DriverHeartbeat& in, driver_heartbeat& out, const place&) {
+  out.number = in.number();
+  out.heard = in.heard();
+}
 
 void write(const executor_exit& in, pb::ExecutorExit& out, const place&) {
   out.set_cause(static_cast<pb::ExitCause>(in.cause));

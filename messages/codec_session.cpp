@@ -89,10 +89,12 @@ static void read(const pb::Goodbye& in, goodbye& out, const place& at) {
 
 static void write(const stop_session& in, pb::StopSession& out, const place& at) {
   out.set_reason(at.text("reason", in.reason));
+  out.set_given_up(in.given_up);
 }
 
 static void read(const pb::StopSession& in, stop_session& out, const place& at) {
   out.reason = at.text("reason", in.reason());
+  out.given_up = in.given_up();
 }
 
 static void write(const acknowledged&, pb::Acknowledged&, const place&) {}

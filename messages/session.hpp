@@ -92,6 +92,7 @@ struct goodbye {
 /// Sign of life of the driver. Driver -> executor.
 struct driver_heartbeat {
   std::uint64_t number = 0; ///< from 1
+  std::uint64_t heard = 0;  ///< number of the last heartbeat of this executor that has come; 0: none
   auto operator<=>(const driver_heartbeat&) const = default;
 };
 
@@ -294,6 +295,7 @@ struct subscription_cut_off {
 /// The end of the session: running jobs are cancelled, executors stopped. Answered when all are gone.
 struct stop_session {
   std::string reason;
+  bool given_up = false; ///< to an executor: the session goes on without it
   bool operator==(const stop_session&) const = default;
 };
 

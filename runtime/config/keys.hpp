@@ -33,6 +33,7 @@ inline constexpr text_key executor_limits_memory{"troupe.executor.limits.memory"
 inline constexpr text_key executor_bind_address{"troupe.executor.bind-address"};
 inline constexpr time_key executor_heartbeat_interval{"troupe.executor.heartbeat-interval"};
 inline constexpr time_key executor_heartbeat_timeout{"troupe.executor.heartbeat-timeout"};
+inline constexpr time_key executor_abandon_timeout{"troupe.executor.abandon-timeout"};
 inline constexpr time_key executor_driver_timeout{"troupe.executor.driver-timeout"};
 inline constexpr pattern_key<resource_amount> executor_resource_amount{"troupe.executor.resource.<name>.amount"};
 inline constexpr pattern_key<std::vector<std::string>> executor_resource_addresses{

@@ -128,13 +128,17 @@ constexpr setting_schema all_keys[] = {
         keys::exclude_on_failure_unschedulable_timeout, "120s", 0, driver,
         "How long a stage waits whose tasks no executor may run because of exclusions before it fails; never: "
         "for ever."),
+    time(keys::executor_abandon_timeout, "60s", 10 * ns_per_ms, executor,
+         "An executor that has not heard of its driver for so long ends what it runs, and itself."),
     text(keys::executor_bind_address, "127.0.0.1", executor,
          "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
     count(keys::executor_cores, "1", 1, largest_count, all,
           "Cores of an executor of the default profile, or of an executor that is started by hand; not set: as many as "
           "one of its tasks takes, at least 1."),
     time(keys::executor_driver_timeout, "6s", 10 * ns_per_ms, executor,
-         "An executor ends itself when the driver has been out of reach for so long."),
+         "An executor of which its driver has not heard for so long begins and publishes nothing until it has; where "
+         "its connection is closed, it ends. At most three quarters of the driver's heartbeat-timeout count, after "
+         "which others do its work."),
     time(keys::executor_heartbeat_interval, "1s", 10 * ns_per_ms, all,
          "How often driver and executor tell each other that they live."),
     time(keys::executor_heartbeat_timeout, "10s", 20 * ns_per_ms, all,

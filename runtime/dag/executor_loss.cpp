@@ -127,7 +127,7 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                               escalate(*stage, p, lease, attempt, now, out);
         if (gang) gangs.push_back({{run.stage, p}, attempt, blame});
         const auto failures = gang ? 0 : stage->tasks.requeue(p, attempt, blame && !has_more);
-        if (lost && first && !pool_[e].info.in_process) keep_printed(job, *stage, p, attempt, out);
+        if (lost && ended && first && !pool_[e].info.in_process) keep_printed(job, *stage, p, attempt, out);
         if (!blame && !suspect) continue;
         if (!gang) ++stage->failures;
         const auto why = suspect                                  ? failure_cause::suspected

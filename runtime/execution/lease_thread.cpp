@@ -113,6 +113,7 @@ void lease_thread::forget(const installed_stage& stage) {
       if (w.stage.get() == &stage) book_rest(w, 0, task_status::killed, full);
     std::erase_if(queue_, [&](const work& w) { return w.stage.get() == &stage; });
     if (current_.stage.get() == &stage && running_) cancel_running();
+    wake_.notify_one(); // it may wait in the middle of a batch
   }
   for (auto& batch : full) common_.on_outcomes(std::move(batch));
 }
@@ -130,6 +131,11 @@ void lease_thread::book_unbegun(const task_batch& b, std::uint32_t i, task_statu
   buffer_.open(b.stage, b.stage_attempt, b.lease, now());
   const auto* why = status == task_status::killed ? "killed before it started" : "given back before it started";
   buffer_.add_failure(b.partition(i), b.attempt(i), status, std::move(*failed_attempt(status, why).failure));
+}
+
+void lease_thread::go_on() {
+  const std::lock_guard lock{mutex_};
+  wake_.notify_one();
 }
 
 void lease_thread::flush() {
@@ -202,24 +208,28 @@ void lease_thread::main_loop() {
   lease_id named;
   guard lock{mutex_};
   while (!stopping_) {
-    if (!queue_.empty()) {
+    if (!queue_.empty() && may_begin(now())) {
       if (named != terms_.lease) name_this_thread(named = terms_.lease);
       run_next_batch(lock);
     } else if (!buffer_.empty()) {
       send_buffered(lock);
-    } else if (closing_) {
+    } else if (closing_ && queue_.empty()) {
       closing_ = false;
       lock.unlock();
       common_.on_parked(*this);
       lock.lock();
     } else {
-      sleeping_ = true;
-      wake_.wait(lock);
-      sleeping_ = false;
+      sleep(lock);
     }
   }
   lock.unlock();
   common_.on_ended();
+}
+
+void lease_thread::sleep(guard& lock) {
+  sleeping_ = true;
+  wake_.wait(lock);
+  sleeping_ = false;
 }
 
 void lease_thread::run_next_batch(guard& lock) {
@@ -245,6 +255,11 @@ void lease_thread::run_next_batch(guard& lock) {
   if (version->command && !stop_command_) stop_command_.emplace();
   auto begin = now();
   while (next_ < batch.count && !stopping_ && !stage.removed()) {
+    if (!may_begin(begin)) {
+      sleep(lock);
+      begin = now();
+      continue;
+    }
     const auto i = next_++;
     if (!booked_.empty() && booked_.erase({&batch, i}) > 0) continue;
     --queued_;

@@ -43,6 +43,8 @@ public:
     std::function<void(std::shared_ptr<const outcome_batch>)> on_outcomes;
     std::function<void(lease_thread&)> on_parked; ///< the closed lease has drained; the thread may serve another
     std::function<void()> on_ended;               ///< the thread has run its last task after `stop`
+    /// No task begins from this time on, see `go_on`. Null: there is no such time.
+    const std::atomic<time_point>* may_begin_until = nullptr;
     own_peak_memory peak_memory;
   };
   /// What one lease gives to its tasks.
@@ -70,6 +72,8 @@ public:
   void give_back();
   /// Books what is queued of a stage that has been marked as removed as killed, and asks what runs of it to end.
   void forget(const installed_stage& stage);
+  /// To be called when `shared::may_begin_until` was in the past and lies in the future now.
+  void go_on();
   /// Sends what is buffered, on the calling thread.
   void flush();
   /// Drops what is queued and asks what runs to end. The thread ends when it has; nothing is reported any more. Once.
@@ -103,6 +107,10 @@ private:
   /// Asks the running attempt to end. @pre locked
   void cancel_running();
   void main_loop();
+  bool may_begin(time_point now) const noexcept {
+    return !common_.may_begin_until || now < common_.may_begin_until->load(std::memory_order_relaxed);
+  }
+  void sleep(guard& lock);
   void run_next_batch(guard& lock);
   attempt_end run_task(const stage_version& version, task_context& context, const task_batch& batch, std::uint32_t i);
   attempt_end run_command(const stage_version& version, const task_batch& batch, std::uint32_t i,

@@ -70,6 +70,7 @@ struct task_runner::impl {
     common.gang = &gang;
     common.flush_tasks = std::max(1u, opts.flush_tasks);
     common.on_outcomes = opts.on_outcomes;
+    common.may_begin_until = &begins_until;
     common.on_parked = [this](lease_thread& thread) {
       const std::lock_guard lock{mutex};
       parked.push_back(&thread);
@@ -88,6 +89,7 @@ struct task_runner::impl {
     o.publishes = publish_own;
     o.on_ends = opts.on_publications;
     o.on_ended = opts.on_publishing_ended;
+    o.may_begin = [this] { return std::chrono::steady_clock::now() < begins_until.load(); };
     return o;
   }
 
@@ -133,6 +135,7 @@ struct task_runner::impl {
   gang_gate gang;
   staging_roots staging;
   failure_logs logs;
+  std::atomic<time_point> begins_until = time_point::max(); ///< asked by threads of those below
   output_publisher publisher;
   std::atomic<bool> publishing_ended = false;
   lease_thread::shared common;
@@ -248,6 +251,14 @@ void task_runner::publish(publication_right what) {
 
 void task_runner::drop_attempts(job_id job) {
   impl_->publisher.later([job, directories = impl_->opts.attempts_directories] { remove_attempts(directories, job); });
+}
+
+void task_runner::may_begin_until(time_point until) {
+  auto& d = *impl_;
+  const auto before = d.begins_until.exchange(until);
+  if (until <= before || before > std::chrono::steady_clock::now()) return; // nobody waits for it
+  for (auto* const thread : d.all_threads()) thread->go_on();
+  d.publisher.wake();
 }
 
 void task_runner::end_publishing() {

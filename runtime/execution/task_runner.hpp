@@ -87,6 +87,9 @@ public:
   void publish(publication_right what);
   /// Removes what waits of this executor's attempts: nobody is there who would publish it. After `shutdown`.
   void discard_outputs();
+  /// Begins no task and no publication from `until` on, by the steady clock; at first it may for ever. What runs, runs
+  /// on. A later time takes effect at once, also where an earlier one has passed.
+  void may_begin_until(time_point until);
   /// Publishes nothing more; then calls `on_publishing_ended`, once. May be called again.
   void end_publishing();
   /// Sends outcomes that short tasks have left in the buffers of lease threads; called now and then by the actor.

@@ -223,11 +223,14 @@ TEST_F(driver, passes_on_which_broadcasts_are_withdrawn_and_those_of_a_client_th
 
 TEST_F(driver, gives_up_an_executor_after_ten_seconds_of_silence) {
   ASSERT_FALSE(admit().failed);
+  const auto dropped = status_of(world, front).dropped_messages;
   world.pass(9s, 50ms);
   EXPECT_EQ(admitted(), 1u);
   EXPECT_EQ(status_of(world, front).executors[0].state, "silent");
   world.pass(1500ms, 50ms);
   EXPECT_EQ(admitted(), 0u);
+  EXPECT_EQ(heard->stops, 1u) << "it is told, where it lives after all";
+  EXPECT_EQ(status_of(world, front).dropped_messages, dropped) << "its answer is expected";
 }
 
 TEST_F(driver, keeps_an_executor_that_beats) {
@@ -275,6 +278,15 @@ TEST_F(driver, beats_every_interval) {
     EXPECT_LT(heard->heartbeats[i - 1]->number, heard->heartbeats[i]->number);
 }
 
+TEST_F(driver, says_to_each_executor_what_it_has_heard_of_it) {
+  const auto id = admit().id;
+  world.pass(1s, 50ms);
+  EXPECT_EQ(heard->heartbeats.back()->heard, 0u);
+  beat(id, 77, 5);
+  world.pass(1s, 50ms);
+  EXPECT_EQ(heard->heartbeats.back()->heard, 5u);
+}
+
 TEST_F(driver, lets_an_executor_go_that_says_goodbye) {
   const auto id = admit().id;
   const auto leave = [&](incarnation epoch) {
@@ -285,6 +297,7 @@ TEST_F(driver, lets_an_executor_go_that_says_goodbye) {
   EXPECT_EQ(admitted(), 1u) << "a goodbye of an earlier incarnation";
   EXPECT_FALSE(leave(77));
   EXPECT_EQ(admitted(), 0u);
+  EXPECT_EQ(heard->stops, 0u);
 }
 
 TEST_F(driver, notices_that_an_executor_is_gone) {

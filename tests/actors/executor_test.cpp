@@ -80,7 +80,7 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
             std::lock_guard lock{heard->mutex};
             heard->info = registration->info;
           }
-          promise.deliver(box(welcome{"session-of-tests", executor_id{7}, 50'000'000, 500'000'000}), scheduler);
+          promise.deliver(box(welcome{"session-of-tests", executor_id{7}, 50'000'000, 7'200'000'000'000}), scheduler);
           return promise;
         },
         [](const boxed<peer_registration>&, const client_actor&) -> caf::result<boxed<welcome>> { return no(); },
@@ -171,6 +171,7 @@ protected:
     config.runner.broadcasts = &broadcasts;
     config.runner.shuffles = &shuffles;
     config.driver_timeout = driver_timeout;
+    config.abandon_timeout = abandon_timeout;
     config.shutdown_grace = 500ms;
     config.tick_interval = 10ms;
     config.on_admitted = [this](executor_id id) { admitted_as = id.value; };
@@ -183,10 +184,15 @@ protected:
     pulse = std::thread{[this] {
       caf::scoped_actor self{system};
       for (std::uint64_t n = 1; beating; ++n) {
-        tell(self, tested, box(driver_heartbeat{n}));
+        tell(self, tested, box(driver_heartbeat{n, last_heard()}));
         testing::detail::pause_before_look(12);
       }
     }};
+  }
+  /// Number of the executor's last heartbeat.
+  std::uint64_t last_heard() {
+    std::lock_guard lock{heard->mutex};
+    return heard->beats.empty() ? 0 : heard->beats.back()->number;
   }
   bool await_admission() {
     return testing::wait_until([&] { return admitted_as != 0; });
@@ -280,6 +286,7 @@ protected:
   std::shared_ptr<block_store> blocks = std::make_shared<block_store>(block_store::options{{files.path()}, 1 << 20});
   std::shared_ptr<kept_lines> lines = std::make_shared<kept_lines>();
   duration driver_timeout = std::chrono::hours{1};
+  duration abandon_timeout = std::chrono::hours{1};
   bool in_process = false;
   std::atomic<bool> cleared = false;
   std::atomic<bool> beating = true;
@@ -470,19 +477,86 @@ TEST_F(executor, warns_of_no_driver_that_goes_after_it_has_said_so) {
   EXPECT_FALSE(lines->have("driver-out-of-reach"));
 }
 
-TEST_F(executor, ends_when_the_driver_has_been_silent) {
-  leave();
-  end.reset();
-  admitted_as = 0;
-  beating = true;
+class executor_with_a_silent_driver : public executor {
+protected:
+  void SetUp() override {}
+  /// Joins, and is sent `tasks` tasks on one lease. The driver is silent from then on.
+  void begin(std::uint32_t tasks) {
+    door_of_tasks.close();
+    join(secret);
+    // Where the test stands still for so long, it is silent before it means to be.
+    ASSERT_TRUE(testing::wait_until([&] { return admitted_as != 0 || ended(); }));
+    auto orders = work(1, tasks);
+    native_program program;
+    program.build_id = "build";
+    program.operations.push_back({decltype(waiting_task)::index(), {}});
+    orders.installs.front().program =
+        std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
+    order(orders);
+    ASSERT_TRUE(door_of_tasks.await(1) || ended());
+    beating = false;
+    pulse.join();
+  }
+  /// @param heard of its heartbeats
+  void speak(std::uint64_t heard) {
+    caf::scoped_actor self{system};
+    tell(self, tested, box(driver_heartbeat{1'000'000, heard}));
+  }
+};
+
+TEST_F(executor_with_a_silent_driver, begins_nothing_until_the_driver_has_heard_of_it) {
+  driver_timeout = 100ms;
+  begin(3);
+  ASSERT_TRUE(testing::wait_until([&] { return lines->have("holds: for "); }));
+  const auto old = last_heard();
+  door_of_tasks.open();
+  ASSERT_TRUE(testing::wait_until([&] {
+    speak(1); // as what has lain on the way: it says nothing new
+    const std::lock_guard lock{heard->mutex};
+    return heard->beats.back()->number > old + 1 && heard->beats.back()->running == 0 &&
+           heard->beats.back()->queued == 2;
+  })) << "what ran has ended, and the others wait";
+  EXPECT_FALSE(lines->have("goes-on"));
+  // It may hold again before all have run.
+  ASSERT_TRUE(testing::wait_until([&] {
+    speak(last_heard());
+    return outcomes() == 3;
+  }));
+  EXPECT_TRUE(lines->have("goes-on"));
+}
+
+TEST_F(executor_with_a_silent_driver, ends_in_the_end) {
+  driver_timeout = 100ms;
+  abandon_timeout = 400ms;
+  begin(1);
+  ASSERT_TRUE(testing::wait_until([&] { return lines->have("troupe.executor.abandon-timeout"); }));
+  door_of_tasks.open();
+  const auto [why, clean] = how_it_ended();
+  EXPECT_EQ(why.code, ec::unreachable);
+  EXPECT_THAT(why.message, HasSubstr("troupe.executor.abandon-timeout"));
+  EXPECT_TRUE(lines->have("holds: for ")) << "first of all";
+}
+
+TEST_F(executor_with_a_silent_driver, ends_soon_where_the_connection_is_closed) {
   driver_timeout = 400ms;
-  join(secret);
-  // Where the test stands still for so long, it is silent before it means to be.
-  ASSERT_TRUE(testing::wait_until([&] { return admitted_as != 0 || ended(); }));
-  beating = false;
+  begin(1);
+  shut_down(door);
+  door_of_tasks.open();
   const auto [why, clean] = how_it_ended();
   EXPECT_EQ(why.code, ec::unreachable);
   EXPECT_THAT(why.message, HasSubstr("troupe.executor.driver-timeout"));
+}
+
+TEST_F(executor_with_a_silent_driver, ends_when_it_was_given_up) {
+  begin(1);
+  door_of_tasks.open();
+  {
+    caf::scoped_actor self{system};
+    tell(self, tested, box(stop_session{"silent for long", true}));
+  }
+  const auto [why, clean] = how_it_ended();
+  EXPECT_EQ(why.code, ec::unreachable);
+  EXPECT_THAT(why.message, HasSubstr("has given it up: silent for long"));
 }
 
 class executor_with_another_secret : public executor {

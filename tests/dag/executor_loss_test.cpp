@@ -233,14 +233,14 @@ TEST(executor_loss, leaves_what_its_commands_have_printed) {
   const auto program = h.submit(job_builder{}.stage("p", 1));
   const auto running = h.executor(a).running();
   ASSERT_THAT(running, SizeIs(2));
-  h.lose(a);
+  h.lose(a, "killed by signal 9", true, {}, true);
   std::vector<effects::keep_printed> expected;
   for (const auto& attempt : running)
     expected.push_back({commands, attempt.stage, attempt.partition, attempt.attempt, "/"});
   EXPECT_THAT(h.printed_by_lost, UnorderedElementsAreArray(expected));
   const auto b = h.add(executor_builder{}.cores(2));
-  h.lose(b, "it was idle", false);
-  EXPECT_THAT(h.printed_by_lost, SizeIs(2)) << "nothing was lost there";
+  h.lose(b, "silent");
+  EXPECT_THAT(h.printed_by_lost, SizeIs(2)) << "its commands may still run, and print";
   h.cancel(commands);
   h.cancel(program);
 }

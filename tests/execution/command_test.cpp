@@ -2,6 +2,7 @@
 
 #include <gmock/gmock-more-matchers.h>
 
+#include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/files_in_memory.hpp>
 #include <troupe/runtime/execution/process_memory.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
@@ -162,6 +163,25 @@ TEST_F(command_test, publishes_only_what_it_was_given_the_right_to) {
   EXPECT_EQ(publish({"made"}, 0, 1).outcome, publication_outcome::not_seen) << "another attempt";
   EXPECT_FALSE(fs::exists(outputs + "/made"));
   EXPECT_EQ(publish({"made"}).outcome, publication_outcome::published);
+}
+
+TEST_F(command_test, publishes_nothing_after_its_time) {
+  auto& r = begin({"sh", "-c", "echo made > \"$TROUPE_OUTPUT\""});
+  r.run(one({{}, {"made"}}));
+  ASSERT_EQ(only_outcome()->status(0), task_status::succeeded);
+  const auto directory = attempts_of(attempts, {5});
+  ASSERT_TRUE(fs::exists(directory));
+  r.may_begin_until({});
+  r.publish({{1}, 0, 0, {"made"}});
+  r.drop_attempts({5}); // by the same thread, when it finds nothing better to do
+  EXPECT_TRUE(eventually([&] { return !fs::exists(directory); }));
+  EXPECT_FALSE(fs::exists(outputs + "/made"));
+  r.may_begin_until(time_point::max());
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard lock{publishing};
+    return !published.empty();
+  }));
+  EXPECT_TRUE(fs::exists(outputs + "/made"));
 }
 
 TEST_F(command_test, keeps_what_it_made_for_other_hosts) {

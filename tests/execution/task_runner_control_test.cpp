@@ -185,6 +185,67 @@ TEST_F(runner_control, a_recalled_lease_gives_back_what_has_not_begun_and_runs_w
   EXPECT_EQ(r.current_load().queued, 0u);
 }
 
+TEST_F(runner_control, begins_nothing_after_its_time) {
+  auto& r = start();
+  r.open_lease(grant(1));
+  r.install(native_stage<task<&first_waits>>(1, 10));
+  r.run(range(1, 1, 0, 4));
+  r.run(range(1, 1, 4, 2));
+  ASSERT_TRUE(world->entered.wait());
+  r.may_begin_until({});
+  world->released.open();
+  ASSERT_TRUE(eventually([&] { return r.current_load().running == 0; })) << "what runs, runs on";
+  EXPECT_EQ(r.current_load().queued, 5u);
+  EXPECT_EQ(world->started, 1);
+  // It still does what it is told.
+  r.kill({{1}, 2, 0});
+  r.flush();
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_EQ(statuses().at(2), task_status::killed);
+  r.close_lease({1});
+  r.may_begin_until(time_point::max());
+  ASSERT_TRUE(log.wait_for(6));
+  EXPECT_EQ(world->started, 5);
+}
+
+TEST_F(runner_control, gives_back_and_forgets_what_it_may_not_begin) {
+  auto& r = start();
+  r.open_lease(grant(1));
+  r.open_lease(grant(2));
+  r.install(native_stage<task<&first_waits>>(1, 10));
+  r.install(native_stage<task<&first_waits>>(2, 10));
+  r.may_begin_until({});
+  r.run(range(1, 1, 1, 3));
+  r.run(range(2, 2, 5, 2));
+  r.give_back({1});
+  r.flush();
+  ASSERT_TRUE(log.wait_for(3));
+  for (const auto& [partition, status] : statuses()) EXPECT_EQ(status, task_status::given_back);
+  r.remove({2});
+  r.flush();
+  ASSERT_TRUE(log.wait_for(5));
+  r.may_begin_until(time_point::max());
+  EXPECT_EQ(world->started, 0);
+}
+
+TEST_F(runner_control, forgets_a_stage_whose_time_has_passed_in_the_middle_of_a_batch) {
+  auto& r = start();
+  r.open_lease(grant(1));
+  r.install(native_stage<task<&first_waits>>(1, 10));
+  r.run(range(1, 1, 0, 4));
+  ASSERT_TRUE(world->entered.wait());
+  r.may_begin_until({});
+  world->released.open();
+  ASSERT_TRUE(eventually([&] { return r.current_load().running == 0; }));
+  r.remove({1});
+  ASSERT_TRUE(eventually([&] {
+    r.flush();
+    return statuses().size() == 4;
+  }));
+  EXPECT_EQ(statuses().at(3), task_status::killed);
+  EXPECT_EQ(world->started, 1);
+}
+
 TEST_F(runner_control, a_killed_running_task_sees_it_and_is_reported_as_killed) {
   auto& r = start();
   r.open_lease(grant(1));

@@ -23,8 +23,9 @@ caf::timespan connection_timeout_with(const std::string& argument) {
 }
 
 TEST(node_system, lets_a_peer_be_silent_far_longer_than_heartbeats_do) {
-  EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=4s"), 60s);
-  EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=40s"), 80s);
+  EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=4s"), 64s) << "as long as executors wait";
+  EXPECT_EQ(connection_timeout_with("troupe.executor.heartbeat-timeout=70s"), 140s);
+  EXPECT_EQ(connection_timeout_with("troupe.executor.abandon-timeout=5min"), 310s);
 }
 
 } // namespace

@@ -379,11 +379,11 @@ std::vector<acknowledged> of() {
 }
 template <>
 std::vector<stop_session> of() {
-  return {{"asked to"}, {}};
+  return {{"asked to", true}, {}};
 }
 template <>
 std::vector<driver_heartbeat> of() {
-  return {{12}, {}};
+  return {{12, 7}, {}};
 }
 template <>
 std::vector<executor_heartbeat> of() {

@@ -38,7 +38,8 @@ struct by_hand {
     if (words.size() != 4) throw test_cluster_error("the driver did not start: " + driver->output());
     for (const auto* host : {"host-1", "host-2"}) {
       auto arguments = words;
-      arguments.insert(arguments.end(), {host, "127.0.0.1", "troupe.executor.driver-timeout=6s"});
+      arguments.insert(arguments.end(),
+                       {host, "127.0.0.1", "troupe.executor.driver-timeout=6s", "troupe.executor.abandon-timeout=1h"});
       executors.push_back(std::make_unique<role_process>("executor", arguments));
     }
   }
@@ -71,6 +72,7 @@ TEST(late_publication, of_an_executor_that_was_paused_is_void_while_the_job_goes
   ASSERT_TRUE(late.await(1)) << "never declared lost: " << cluster.driver->output();
   cluster.executors[1]->kill(SIGCONT);
   EXPECT_TRUE(cluster.executors[1]->wait().has_value()) << "it goes on without a driver";
+  EXPECT_THAT(cluster.executors[1]->output(), HasSubstr("the driver has given it up"));
   EXPECT_EQ(late.output(), "") << "the first attempt was not accepted";
   late.go(1);
   EXPECT_EQ(cluster.driver->wait(), 0) << cluster.driver->output();

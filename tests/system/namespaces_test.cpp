@@ -55,7 +55,7 @@ struct cluster_of_hosts {
       arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
       for (const auto& setting :
            {std::string{"troupe.security.insecure=true"}, "troupe.executor.driver-timeout=" + driver_timeout,
-            std::string{"troupe.transfer.same-host=never"}})
+            "troupe.executor.abandon-timeout=" + driver_timeout, std::string{"troupe.transfer.same-host=never"}})
         arguments.emplace_back(setting);
       auto before = network.on(i);
       if (!own.empty())
@@ -87,7 +87,7 @@ TEST(hosts_of_a_network, one_that_is_cut_off_is_given_up_and_ends_by_itself) {
   const auto code = hosts.executors[1]->wait();
   ASSERT_TRUE(code.has_value()) << "it waits for a driver that it cannot reach";
   EXPECT_EQ(*code, 4) << hosts.executors[1]->output();
-  EXPECT_THAT(hosts.executors[1]->output(), HasSubstr("troupe.executor.driver-timeout"));
+  EXPECT_THAT(hosts.executors[1]->output(), HasSubstr("troupe.executor.abandon-timeout"));
 }
 
 TEST(hosts_of_a_network, hand_files_over_where_they_share_no_file_system) {

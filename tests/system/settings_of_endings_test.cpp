@@ -62,16 +62,47 @@ TEST(settings_in_effect, an_executor_outlives_its_driver_by_the_driver_timeout) 
   role_process executor{"executor",
                         {address, cluster, secret_file, directory, "orphan", "127.0.0.1",
                          "troupe.executor.driver-timeout=500ms", "troupe.shutdown.grace=100ms"}};
-  // A driver that stands still for so long is given up in the same way, and need not be killed any more.
+  // Where the driver stands still, the executor only begins nothing.
   ASSERT_TRUE(testing::wait_until([&] { return !meeting.arrivals("map").empty() || executor.wait(duration::zero()); }));
   driver.kill(SIGKILL);
   EXPECT_TRUE(executor.wait().value_or(0) != 0) << executor.output();
   // It does not count its own lateness as silence, so on a slow machine this is no larger.
   const auto text = executor.output();
   const std::string before = "the driver has been silent for ";
-  const auto at = text.find(before);
+  const auto at = text.rfind(before);
   ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_THAT(text.substr(at), ::testing::HasSubstr("(troupe.executor.driver-timeout)"));
   EXPECT_LT(std::stoi(text.substr(at + before.size())), 6000) << "less than the default of six seconds: " << text;
+  run_directory::sweep(folder.path() + "/run");
+}
+
+TEST(settings_in_effect, an_executor_waits_for_a_driver_that_stands_still_as_long_as_the_abandon_timeout) {
+  const rendezvous meeting;
+  testing::temporary_directory folder;
+  const auto address_file = folder.path() + "/address";
+  role_process driver{"driver-of-hosts",
+                      {"127.0.0.1", folder.path() + "/run", address_file, meeting.directory(), "1",
+                       "troupe.executor.heartbeat-interval=100ms"}};
+  ASSERT_TRUE(testing::wait_until([&] { return read(address_file).ends_with('\n'); })) << driver.output();
+  std::istringstream known{read(address_file)};
+  std::string address, cluster, secret_file, directory;
+  known >> address >> cluster >> secret_file >> directory;
+  role_process executor{"executor",
+                        {address, cluster, secret_file, directory, "patient", "127.0.0.1",
+                         "troupe.executor.driver-timeout=500ms", "troupe.executor.abandon-timeout=4s",
+                         "troupe.shutdown.grace=100ms"}};
+  ASSERT_TRUE(testing::wait_until([&] { return !meeting.arrivals("map").empty() || executor.wait(duration::zero()); }));
+  driver.kill(SIGSTOP);
+  EXPECT_TRUE(executor.wait().value_or(0) != 0) << executor.output();
+  const auto text = executor.output();
+  const std::string before = "the driver has been silent for ";
+  const auto at = text.rfind(before);
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_THAT(text.substr(at), ::testing::HasSubstr("(troupe.executor.abandon-timeout)"));
+  EXPECT_GE(std::stoi(text.substr(at + before.size())), 4000) << text;
+  EXPECT_LT(std::stoi(text.substr(at + before.size())), 60'000) << "less than the default: " << text;
+  driver.kill(SIGKILL);
+  driver.wait();
   run_directory::sweep(folder.path() + "/run");
 }
 

@@ -204,5 +204,43 @@ TEST_F(stalls, of_seconds_cost_neither_executors_nor_jobs) {
   while (!stand_still_and_go_on()) {}
 }
 
+/// As with Ctrl-Z and `fg`. Executors begin nothing meanwhile, since the driver might be gone and others do their work.
+TEST_F(stalls, of_a_driver_cost_nothing_although_its_executors_hold_still) {
+  busy_cluster cluster, nodes;
+  start_cluster(cluster);
+  start_nodes(nodes);
+  for (auto* c : {&cluster, &nodes}) {
+    c->executors = executors_of(*c);
+    ASSERT_EQ(c->executors.size(), 2u);
+    ASSERT_EQ(::kill(c->driver, SIGSTOP), 0);
+  }
+  const std::string holds = "holds: for ";
+  const auto hold_in_logs = [&] {
+    std::size_t count = 0;
+    std::error_code none;
+    for (fs::recursive_directory_iterator entry{cluster.directory() + "/run", none}, end; !none && entry != end;
+         entry.increment(none))
+      if (entry->path().filename().string().starts_with("executor-") && entry->path().extension() == ".log" &&
+          !entry->is_symlink())
+        count += content_of(entry->path()).find(holds) != std::string::npos;
+    return count == 2;
+  };
+  EXPECT_TRUE(testing::wait_until(hold_in_logs));
+  for (const auto& node : nodes_)
+    if (node->pid() != nodes.driver)
+      EXPECT_TRUE(testing::wait_until([&] { return node->output().find(holds) != std::string::npos; }))
+          << node->output();
+  // Longer than a driver waits for its executors.
+  const auto seen = std::chrono::steady_clock::now();
+  testing::wait_until([&] { return std::chrono::steady_clock::now() - seen >= 12s; });
+  for (auto* c : {&cluster, &nodes}) {
+    EXPECT_EQ(::kill(c->driver, SIGCONT), 0);
+    c->expect_undisturbed_end();
+  }
+  stop_nodes();
+  const auto down = started(cluster.with_run_directory({"cluster", "down"}));
+  EXPECT_EQ(down->wait(), 0) << down->output();
+}
+
 } // namespace
 } // namespace troupe::system_tests
