@@ -307,11 +307,17 @@ local_dag_scheduler_actor::behavior_type dag_scheduler_behavior(scheduler_pointe
           return;
         }
         s.admitted->dismiss(it->second.node());
+        const auto handle = it->second;
         s.executors.erase(it);
         s.log->info("executor-removed executor={} lost={} cause=\"{}\"", gone->executor.value, gone->lost, gone->cause);
         s.core->on_executor_gone(gone->executor, gone->epoch, gone->cause, gone->lost, now_of(self), s.effects_buffer,
                                  gone->exit, gone->ended);
         s.dispatch(self, s.effects_buffer);
+        // Where it lives after all, it need not wait until it despairs of this driver. Not before the core has taken
+        // back what it had given it.
+        if (gone->lost && !gone->ended)
+          ask(self, handle, s.config.request_timeout, box(stop_session{gone->cause, true}))
+              .then([](const boxed<acknowledged>&) {}, [](const caf::error&) {});
         s.look(self);
       },
       [self](const boxed<executor_report>& report) {

@@ -206,6 +206,8 @@ local_driver_actor::behavior_type driver_behavior(driver_pointer self, driver_co
         e->block_bytes = beat->block_bytes;
         e->running = beat->running;
         tell(self, s.scheduler, local(beat));
+        // At once: what it may begin depends on it, and the next heartbeat of this driver may be far.
+        tell(self, e->handle, box(driver_heartbeat{s.beats, beat->number}));
       },
       [self](const local_message<executor_gone>& given_up) {
         auto& s = state_of(self);

@@ -132,10 +132,6 @@ void driver_state::gone(driver_pointer self, executor_id id, const std::string& 
                         const executor_exit& exit, bool ended) {
   const auto it = executors.find(id);
   if (it == executors.end()) return;
-  // Where it lives after all, it need not wait until it despairs of this driver.
-  if (lost && !ended && !it->second.out_of_reach)
-    ask(self, it->second.handle, config.heartbeat_interval, box(stop_session{cause, true}))
-        .then([](const boxed<acknowledged>&) {}, [](const caf::error&) {});
   admitted->dismiss(it->second.handle.node());
   tell(self, scheduler,
        local(executor_gone{id, it->second.info.epoch, cause, lost, false, exit,

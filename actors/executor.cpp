@@ -1,8 +1,8 @@
-#include <deque>
 #include <troupe/actors/executor.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <thread>
 
 #include <troupe/actors/hello.hpp>
@@ -47,6 +47,7 @@ struct executor_state {
   duration late{}; ///< of all ticks together: time in which this process, and so its tasks, may not have run
   bool driver_out_of_reach = false; ///< its connection is closed
   bool was_stopped = false;         ///< the driver wants nothing of it any more
+  bool was_given_up = false;        ///< the driver goes on without it
   /// Heartbeats that the driver has not said to have heard: numbers and times of sending. The oldest go first.
   std::deque<std::pair<std::uint64_t, time_point>> unheard;
   duration lease{};          ///< for so long after a heartbeat was sent which the driver has heard nothing is lost
@@ -138,7 +139,7 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
             transition("executor", now_in, phase::active);
             last_word = now_of(self);
             // A quarter for what is between the clocks' looks, whatever the settings of both say.
-            lease = std::min(config.driver_timeout,
+            lease = std::min(std::max(config.driver_timeout, 2 * heartbeat_interval),
                              duration{static_cast<std::int64_t>(answer->timeout_nanoseconds / 4 * 3)});
             begin_until(sent + lease);
             log->info("admitted executor={} session={}", answer->executor.value, answer->session_id);
@@ -300,8 +301,9 @@ void executor_state::tick_passed(executor_pointer self) {
 void executor_state::judge_silence(executor_pointer self, time_point now) {
   const auto silent = now - last_word;
   const auto ms = [](duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); };
-  const auto limit =
-      driver_out_of_reach ? config.driver_timeout : std::max(config.driver_timeout, config.abandon_timeout);
+  // A driver that is there is silent between its heartbeats.
+  const auto patience = std::max(config.driver_timeout, config.abandon_timeout) + heartbeat_interval;
+  const auto limit = driver_out_of_reach ? config.driver_timeout : patience;
   if (silent > limit)
     return finish(self,
                   make_error(ec::unreachable, "the driver has been silent for " + std::to_string(ms(silent)) +
@@ -312,6 +314,7 @@ void executor_state::judge_silence(executor_pointer self, time_point now) {
   holds = true;
   log->warn("holds: for {}ms the driver has not said that it hears of this executor (troupe.executor.driver-timeout)",
             ms(now - begins_until + lease));
+  beat(self, now); // a driver that is there answers
 }
 
 /// A driver that does not hear of this executor declares it lost, and has others do its work. By then it must begin
@@ -339,6 +342,7 @@ void executor_state::leave(executor_pointer self, error why) {
   if (now_in != phase::active) return finish(self, std::move(why));
   transition("executor", now_in, phase::leaving);
   reason = std::move(why);
+  begin_until({});
   runner->end_publishing(); // a goodbye says that it publishes nothing more
 }
 
@@ -360,9 +364,8 @@ void executor_state::finish(executor_pointer self, error why) {
   begin_until({});
   // Waiting for tasks to end takes a while and an actor must not wait.
   if (runner) runner->end_publishing();
-  // A driver that lives on publishes what it has accepted, and removes the rest where it sees it; one that has given
-  // this executor up has others make it again.
-  const bool alone = was_stopped || driver_out_of_reach || reason.code == ec::unreachable;
+  // A driver that lives on publishes what it has accepted, and removes the rest where it sees it.
+  const bool alone = !was_given_up && (was_stopped || driver_out_of_reach || reason.code == ec::unreachable);
   ending = std::thread{[this, alone, me = local_executor_actor{self}] {
     takeovers.reset();
     clean = !runner || runner->shutdown(config.shutdown_grace);

@@ -21,7 +21,7 @@
 namespace troupe {
 
 /// Raised with every change of a message's meaning; compared at the hello.
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 /// Who says hello. Numbers are wire format.
 enum class peer_role : std::uint8_t { executor = 0, client = 1, services = 2 };
@@ -77,7 +77,7 @@ struct welcome {
   std::string session_id;
   executor_id executor;                    ///< of an admitted executor
   std::uint64_t heartbeat_nanoseconds = 0; ///< how often both sides say that they live
-  std::uint64_t timeout_nanoseconds = 0;   ///< silence after which a side gives the other up
+  std::uint64_t timeout_nanoseconds = 0;   ///< silence after which the driver gives it up
   bool operator==(const welcome&) const = default;
 };
 

@@ -128,8 +128,9 @@ constexpr setting_schema all_keys[] = {
         keys::exclude_on_failure_unschedulable_timeout, "120s", 0, driver,
         "How long a stage waits whose tasks no executor may run because of exclusions before it fails; never: "
         "for ever."),
-    time(keys::executor_abandon_timeout, "60s", 10 * ns_per_ms, executor,
-         "An executor that has not heard of its driver for so long ends what it runs, and itself."),
+    time(keys::executor_abandon_timeout, "60s", 10 * ns_per_ms, all,
+         "An executor that has not heard of its driver for so long ends what it runs, and itself; its driver needs the "
+         "same, or more, since it closes connections of which it has heard nothing for somewhat longer."),
     text(keys::executor_bind_address, "127.0.0.1", executor,
          "Address on which an executor serves its blocks; any other than loopback needs troupe.security.insecure."),
     count(keys::executor_cores, "1", 1, largest_count, all,

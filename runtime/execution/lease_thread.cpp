@@ -113,7 +113,7 @@ void lease_thread::forget(const installed_stage& stage) {
       if (w.stage.get() == &stage) book_rest(w, 0, task_status::killed, full);
     std::erase_if(queue_, [&](const work& w) { return w.stage.get() == &stage; });
     if (current_.stage.get() == &stage && running_) cancel_running();
-    wake_.notify_one(); // it may wait in the middle of a batch
+    if (sleeping_ && current_.stage.get() == &stage) wake_.notify_one(); // in the middle of a batch
   }
   for (auto& batch : full) common_.on_outcomes(std::move(batch));
 }

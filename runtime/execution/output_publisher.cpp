@@ -156,6 +156,8 @@ void output_publisher::work() {
   ::pthread_setname_np(::pthread_self(), "publisher");
   guard lock{mutex_};
   while (!stopping_ || !chores_.empty() || (!leisurely_.empty() && !at_leisure_)) {
+    const bool has_work = !waiting_.empty() || has_due();
+    const bool may_begin = !has_work || !options_.may_begin || options_.may_begin();
     if (!chores_.empty() && !ends_.ends.empty() && !stopping_) { // nothing is told any more when it stops
       tell_ends(lock);                                           // removing may take long, and dependants wait for them
     } else if (!chores_.empty()) {
@@ -164,7 +166,7 @@ void output_publisher::work() {
       lock.unlock();
       chore();
       lock.lock();
-    } else if ((!waiting_.empty() || has_due()) && (!options_.may_begin || options_.may_begin())) {
+    } else if (has_work && may_begin) {
       publish_next(lock);
     } else if (!ends_.ends.empty() && !stopping_) {
       tell_ends(lock);
@@ -177,16 +179,17 @@ void output_publisher::work() {
       lock.lock();
       at_leisure_ = false;
     } else {
-      wait_for_work(lock);
+      wait_for_work(lock, may_begin);
     }
   }
 }
 
-void output_publisher::wait_for_work(guard& lock) {
+/// @param may_begin what was said of those that are due: without leave they wait for `wake`, and else for their time,
+/// also where it has just come
+void output_publisher::wait_for_work(guard& lock, bool may_begin) {
   ++idle_;
-  // Those that are due wait for leave to begin, where somebody is asked for it.
   std::optional<time_point> next;
-  const auto now = options_.may_begin ? std::chrono::steady_clock::now() : time_point::min();
+  const auto now = may_begin ? time_point::min() : std::chrono::steady_clock::now();
   for (const auto& r : retries_)
     if (r.at > now) next = next ? std::min(*next, r.at) : r.at;
   if (next)

@@ -116,10 +116,10 @@ private:
   void add_chore(std::function<void()> chore);
   void ensure_thread();
   bool has_due() const;
-  void publish_next(guard& lock);           ///< lets go of the lock meanwhile
-  void publish_now(guard& lock, retry now); ///< likewise
-  void wait_for_work(guard& lock);          ///< likewise
-  void tell_ends(guard& lock);              ///< likewise
+  void publish_next(guard& lock);                  ///< lets go of the lock meanwhile
+  void publish_now(guard& lock, retry now);        ///< likewise
+  void wait_for_work(guard& lock, bool may_begin); ///< likewise
+  void tell_ends(guard& lock);                     ///< likewise
 
   void finish(std::list<closing>::iterator which); ///< @pre not locked
   void work();

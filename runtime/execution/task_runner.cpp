@@ -89,7 +89,10 @@ struct task_runner::impl {
     o.publishes = publish_own;
     o.on_ends = opts.on_publications;
     o.on_ended = opts.on_publishing_ended;
-    o.may_begin = [this] { return std::chrono::steady_clock::now() < begins_until.load(); };
+    o.may_begin = [this] {
+      const auto now = std::chrono::steady_clock::now(); // before it looks, see `may_begin_until`
+      return now < begins_until.load();
+    };
     return o;
   }
 
@@ -256,7 +259,9 @@ void task_runner::drop_attempts(job_id job) {
 void task_runner::may_begin_until(time_point until) {
   auto& d = *impl_;
   const auto before = d.begins_until.exchange(until);
-  if (until <= before || before > std::chrono::steady_clock::now()) return; // nobody waits for it
+  // Threads that wait have found a time that had passed when they looked, which may be a while ago.
+  constexpr auto margin = std::chrono::seconds{1};
+  if (until <= before || before > std::chrono::steady_clock::now() + margin) return;
   for (auto* const thread : d.all_threads()) thread->go_on();
   d.publisher.wake();
 }

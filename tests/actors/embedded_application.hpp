@@ -60,6 +60,12 @@ public:
     const std::lock_guard lock{mutex_};
     return text_.find(text) != std::string::npos;
   }
+  std::size_t count(const std::string& text) {
+    const std::lock_guard lock{mutex_};
+    std::size_t n = 0;
+    for (auto at = text_.find(text); at != std::string::npos; at = text_.find(text, at + text.size())) ++n;
+    return n;
+  }
 
 protected:
   void sink_it_(const spdlog::details::log_msg& line) override {

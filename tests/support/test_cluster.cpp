@@ -60,7 +60,7 @@ settings effective_settings(const test_cluster::options& opts, const std::string
   std::vector<std::string> own{"troupe.master=" + opts.master, "troupe.run-directory=" + as_path_text(run_directory),
                                "troupe.progress=none",
                                // The driver lives in the test, which may stand still for some seconds. An executor
-                               // ends before its driver gives it up.
+                               // begins nothing when its driver may give it up.
                                "troupe.executor.driver-timeout=8s",
                                opts.fake_gpus > 0 ? "troupe.gpu.discovery=fake" : "troupe.gpu.discovery=none"};
   if (opts.fake_gpus > 0) own.push_back("troupe.gpu.fake=" + std::to_string(opts.fake_gpus));

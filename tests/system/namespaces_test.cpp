@@ -34,9 +34,10 @@ struct cluster_of_hosts {
   /// @param own a directory that each host has for itself
   /// @param of_the_driver settings
   /// @param driver_timeout of the executors, with a driver that is out of reach
+  /// @param abandon_timeout likewise
   explicit cluster_of_hosts(const std::string& job = {}, const std::string& own = {},
                             const std::vector<std::string>& of_the_driver = {},
-                            const std::string& driver_timeout = "10s") {
+                            const std::string& driver_timeout = "10s", const std::string& abandon_timeout = "1h") {
     const auto card = base.path() + "/card";
     std::vector<std::string> task{network.address(0), base.path() + "/run", card, meeting.directory(), "2"};
     if (!job.empty()) task.push_back(job);
@@ -55,7 +56,7 @@ struct cluster_of_hosts {
       arguments.push_back(i == 1 ? "0.0.0.0" : network.address(i)); // peers reach both
       for (const auto& setting :
            {std::string{"troupe.security.insecure=true"}, "troupe.executor.driver-timeout=" + driver_timeout,
-            "troupe.executor.abandon-timeout=" + driver_timeout, std::string{"troupe.transfer.same-host=never"}})
+            "troupe.executor.abandon-timeout=" + abandon_timeout, std::string{"troupe.transfer.same-host=never"}})
         arguments.emplace_back(setting);
       auto before = network.on(i);
       if (!own.empty())
@@ -77,7 +78,7 @@ TEST(hosts_of_a_network, run_a_job_with_shuffles_between_them) {
 }
 
 TEST(hosts_of_a_network, one_that_is_cut_off_is_given_up_and_ends_by_itself) {
-  cluster_of_hosts hosts{{}, {}, noticing_silence(), "6s"};
+  cluster_of_hosts hosts{{}, {}, noticing_silence(), "6s", "20s"};
   hosts.meeting.await("map", 4); // all four tasks: two on each host
   hosts.network.cut(2);
   for (const auto* point : three_points) hosts.meeting.open(point);

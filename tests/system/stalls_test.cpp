@@ -233,10 +233,8 @@ TEST_F(stalls, of_a_driver_cost_nothing_although_its_executors_hold_still) {
   // Longer than a driver waits for its executors.
   const auto seen = std::chrono::steady_clock::now();
   testing::wait_until([&] { return std::chrono::steady_clock::now() - seen >= 12s; });
-  for (auto* c : {&cluster, &nodes}) {
-    EXPECT_EQ(::kill(c->driver, SIGCONT), 0);
-    c->expect_undisturbed_end();
-  }
+  for (auto* c : {&cluster, &nodes}) EXPECT_EQ(::kill(c->driver, SIGCONT), 0);
+  for (auto* c : {&cluster, &nodes}) c->expect_undisturbed_end();
   stop_nodes();
   const auto down = started(cluster.with_run_directory({"cluster", "down"}));
   EXPECT_EQ(down->wait(), 0) << down->output();
