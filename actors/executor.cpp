@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <thread>
 
 #include <troupe/actors/hello.hpp>
@@ -10,6 +9,7 @@
 #include <troupe/messages/type_ids.hpp>
 #include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/execution/executor_core.hpp>
+#include <troupe/runtime/execution/executor_hold.hpp>
 #include <troupe/runtime/scheduling/state_machine.hpp>
 
 namespace troupe {
@@ -48,11 +48,8 @@ struct executor_state {
   bool driver_out_of_reach = false; ///< its connection is closed
   bool was_stopped = false;         ///< the driver wants nothing of it any more
   bool was_given_up = false;        ///< the driver goes on without it
-  /// Heartbeats that the driver has not said to have heard: numbers and times of sending. The oldest go first.
-  std::deque<std::pair<std::uint64_t, time_point>> unheard;
-  duration lease{};          ///< for so long after a heartbeat was sent which the driver has heard nothing is lost
-  time_point begins_until{}; ///< it begins nothing later
-  bool holds = false;        ///< that has been logged
+  executor_hold hold;               ///< until when it may begin anything
+  bool holds = false;               ///< that this time has passed was logged
   std::uint64_t beats = 0;
   std::uint64_t reports = 0; ///< sent
   effects::execution_list effects_buffer;
@@ -87,7 +84,7 @@ struct executor_state {
   void tick_passed(executor_pointer self);
   void judge_silence(executor_pointer self, time_point now);
   void heard_of_driver(executor_pointer self, const driver_heartbeat& beat);
-  void begin_until(time_point until);
+  void begin_no_more();
   void leave(executor_pointer self, error why);
   void say_goodbye(executor_pointer self);
   void finish(executor_pointer self, error why);
@@ -138,10 +135,9 @@ void executor_state::register_at_driver(executor_pointer self, const hello_proof
             heartbeat_interval = duration{static_cast<std::int64_t>(answer->heartbeat_nanoseconds)};
             transition("executor", now_in, phase::active);
             last_word = now_of(self);
-            // A quarter for what is between the clocks' looks, whatever the settings of both say.
-            lease = std::min(std::max(config.driver_timeout, 2 * heartbeat_interval),
-                             duration{static_cast<std::int64_t>(answer->timeout_nanoseconds / 4 * 3)});
-            begin_until(sent + lease);
+            hold.begin(sent, config.driver_timeout, heartbeat_interval,
+                       duration{static_cast<std::int64_t>(answer->timeout_nanoseconds)});
+            runner->may_begin_until(hold.until());
             log->info("admitted executor={} session={}", answer->executor.value, answer->session_id);
             if (config.on_admitted) config.on_admitted(answer->executor);
           },
@@ -269,9 +265,7 @@ void executor_state::beat(executor_pointer self, time_point now) {
   message.executor = core->info().executor;
   message.epoch = core->info().epoch;
   message.number = ++beats;
-  unheard.emplace_back(beats, now);
-  constexpr std::size_t most_unheard = 1000; // of a driver that hears nothing
-  if (unheard.size() > most_unheard) unheard.pop_front();
+  hold.beat_sent(beats, now);
   message.orders_seen = core->orders_seen();
   message.reports_sent = reports;
   message.running = load.running;
@@ -297,7 +291,7 @@ void executor_state::tick_passed(executor_pointer self) {
   judge_silence(self, now);
 }
 
-/// Its own lateness puts off its end, as its driver may have spoken meanwhile; it puts off no lease.
+/// Its own lateness puts off its end, as its driver may have spoken meanwhile; it does not put off its holding still.
 void executor_state::judge_silence(executor_pointer self, time_point now) {
   const auto silent = now - last_word;
   const auto ms = [](duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); };
@@ -310,31 +304,25 @@ void executor_state::judge_silence(executor_pointer self, time_point now) {
                                                   (driver_out_of_reach ? "ms, its connection is closed "
                                                                          "(troupe.executor.driver-timeout)"
                                                                        : "ms (troupe.executor.abandon-timeout)")));
-  if (holds || now < begins_until) return;
+  if (holds || now < hold.until()) return;
   holds = true;
   log->warn("holds: for {}ms the driver has not said that it hears of this executor (troupe.executor.driver-timeout)",
-            ms(now - begins_until + lease));
+            ms(now - hold.until() + hold.time()));
   beat(self, now); // a driver that is there answers
 }
 
-/// A driver that does not hear of this executor declares it lost, and has others do its work. By then it must begin
-/// nothing more: so it may only for some time after it has sent what the driver has heard. Words of the driver alone
-/// prove nothing: they may have lain on the way.
 void executor_state::heard_of_driver(executor_pointer self, const driver_heartbeat& beat) {
   last_word = now_of(self);
-  if (now_in != phase::active || driver_out_of_reach) return;
-  while (!unheard.empty() && unheard.front().first < beat.heard) unheard.pop_front();
-  if (unheard.empty() || unheard.front().first != beat.heard) return; // said before
-  begin_until(unheard.front().second + lease);
-  unheard.pop_front();
-  if (!holds || last_word >= begins_until) return;
+  if (now_in != phase::active || !hold.heard(beat.heard)) return;
+  runner->may_begin_until(hold.until());
+  if (!holds || last_word >= hold.until()) return;
   holds = false;
   log->info("goes-on");
 }
 
-void executor_state::begin_until(time_point until) {
-  begins_until = until;
-  if (runner) runner->may_begin_until(until);
+void executor_state::begin_no_more() {
+  hold.end();
+  if (runner) runner->may_begin_until(hold.until());
 }
 
 /// Leaves on its own account: the driver hears of it first, if it can be reached.
@@ -342,7 +330,7 @@ void executor_state::leave(executor_pointer self, error why) {
   if (now_in != phase::active) return finish(self, std::move(why));
   transition("executor", now_in, phase::leaving);
   reason = std::move(why);
-  begin_until({});
+  begin_no_more();
   runner->end_publishing(); // a goodbye says that it publishes nothing more
 }
 
@@ -361,7 +349,7 @@ void executor_state::finish(executor_pointer self, error why) {
   else
     log->info("ends");
   reason = std::move(why);
-  begin_until({});
+  begin_no_more();
   // Waiting for tasks to end takes a while and an actor must not wait.
   if (runner) runner->end_publishing();
   // A driver that lives on publishes what it has accepted, and removes the rest where it sees it.
@@ -421,7 +409,7 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
     else
       s.log->warn("driver-out-of-reach");
     s.driver_out_of_reach = true;
-    s.begin_until({}); // it is declared lost at once
+    s.begin_no_more(); // it is declared lost at once
   };
   hooks.on_exit = [self](const caf::actor_addr&, const caf::error&) {
     state_of(self).leave(self, {});

@@ -224,7 +224,8 @@ private:
   std::string edit_for(const task_lane& lane, demand_index d) const;
 
   // failures.cpp: what has gone wrong
-  void tell_failure(stage_run& stage, events::task_failed what, const std::string& stderr_text, effects::list& out);
+  /// @param why for people
+  void tell_failure(stage_run& stage, events::task_failed what, std::string why, effects::list& out);
   static void keep_printed(const job_run& job, const stage_run& stage, partition_index partition,
                            attempt_number attempt, effects::list& out);
   static job_explanation explain_ended(job_id id, const ended_job& job);

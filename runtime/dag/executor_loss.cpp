@@ -134,7 +134,8 @@ void dag_scheduler::on_executor_gone(executor_id id, incarnation epoch, const st
                          : late                                   ? failure_cause::time_limit
                          : exit.cause == exit_cause::memory_limit ? failure_cause::memory_limit
                                                                   : failure_cause::lost;
-        tell_failure(*stage, {stage->id, p, attempt, id, task_status::lost, why, cause}, {}, out);
+        tell_failure(*stage, {stage->id, p, attempt, id, task_status::lost, why, cause},
+                     "its executor was lost: " + cause, out);
         if (!has_more) at_stake.push_back({{run.stage, p}, pool_.demand_of(lease.demand).profile});
         if (blame && !gang && !has_more && failures >= std::min(job.spec->max_task_failures, task_set::max_failures))
           failed.emplace_back(

@@ -6,13 +6,9 @@
 
 namespace troupe {
 
-void dag_scheduler::tell_failure(stage_run& stage, events::task_failed what, const std::string& stderr_text,
-                                 effects::list& out) {
+void dag_scheduler::tell_failure(stage_run& stage, events::task_failed what, std::string why, effects::list& out) {
   if (what.status != task_status::killed) {
     const auto e = pool_.find(what.executor);
-    std::string why{what.status == task_status::lost ? "its executor was lost: " : ""};
-    why += what.message.empty() ? to_string(what.status) : what.message;
-    if (!stderr_text.empty()) why += "\nits standard error:\n" + stderr_text;
     find_job(stage.job)->failures.add({stage.index, false, what.partition, what.attempt, what.executor,
                                        e == no_executor ? std::string{} : pool_[e].info.host, std::move(why)});
   }

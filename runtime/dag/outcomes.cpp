@@ -245,8 +245,10 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const auto& info = pool_[lease.executor].info;
   const std::string message = detail ? detail->message : std::string{};
   const auto cause = detail ? detail->cause : failure_cause::error;
-  tell_failure(stage, {stage.id, p, attempt, info.executor, status, cause, message},
-               detail ? detail->stderr_text : std::string{}, out);
+  const auto words = message.empty() ? std::string{to_string(status)} : message;
+  const auto tail =
+      detail && !detail->stderr_text.empty() ? "\nits standard error:\n" + detail->stderr_text : std::string{};
+  tell_failure(stage, {stage.id, p, attempt, info.executor, status, cause, message}, words + tail, out);
   stage.failed_on(info.executor);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(attempt) + " on executor " +
@@ -267,11 +269,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   const bool certain = cause == failure_cause::certain; // no executor is to blame, and no attempt can do better
   if (status == task_status::failed && !certain) accuse(stage, lease, p, message, now, out);
   if (gang) {
-    const auto tail =
-        detail && !detail->stderr_text.empty() ? "\nits standard error:\n" + detail->stderr_text : std::string{};
-    on_gang_failure(job, stage, p, attempt, info.executor,
-                    where + ": " + (message.empty() ? std::string{to_string(status)} : message) + tail, blame, cause,
-                    now, out);
+    on_gang_failure(job, stage, p, attempt, info.executor, where + ": " + words + tail, blame, cause, now, out);
     return;
   }
   const auto failures = stage.tasks.requeue(p, attempt, blame);
@@ -281,8 +279,7 @@ void dag_scheduler::on_failure(job_run& job, stage_run& stage, const lease_recor
   auto text = where +
               (certain ? std::string{", which no other attempt can change: "}
                        : ", failure " + std::to_string(failures) + " of " + std::to_string(allowed) + " allowed: ") +
-              (message.empty() ? std::string{to_string(status)} : message);
-  if (detail && !detail->stderr_text.empty()) text += "\nits standard error:\n" + detail->stderr_text;
+              words + tail;
   if (text.ends_with('\n')) text.pop_back(); // whoever prints an error ends its line
   fail(job, make_error(ec::task_failed, std::move(text)), now, out);
 }

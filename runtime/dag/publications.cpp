@@ -130,7 +130,7 @@ void dag_scheduler::on_unpublished(job_run& job, stage_run& stage, const accepte
   tell_failure(stage,
                {stage.id, p, what.attempt, what.executor, task_status::failed,
                 gone ? failure_cause::error : failure_cause::certain, reason},
-               {}, out);
+               reason, out);
   const auto where = "stage " + std::to_string(stage.index) + " (" + stage.spec->name + "), partition " +
                      std::to_string(p) + ", attempt " + std::to_string(what.attempt) + " on executor " +
                      std::to_string(what.executor.value);
@@ -155,7 +155,8 @@ void dag_scheduler::lose_publication(job_run& job, stage_run& stage, const accep
                                      effects::list& out) {
   const auto p = what.task.partition;
   const std::string why = "its executor was lost before its outputs were published";
-  tell_failure(stage, {stage.id, p, what.attempt, what.executor, task_status::lost, failure_cause::lost, why}, {}, out);
+  tell_failure(stage, {stage.id, p, what.attempt, what.executor, task_status::lost, failure_cause::lost, why}, why,
+               out);
   if (stage.spec->barrier)
     on_gang_failure(job, stage, p, what.attempt, what.executor, "partition " + std::to_string(p) + ": " + why, false,
                     failure_cause::error, now, out);

@@ -210,7 +210,9 @@ protected:
   }
 
   /// One lease of one core, the stage, and `count` tasks of it.
-  executor_orders work(std::uint64_t sequence, std::uint32_t count) {
+  /// @param function of the tasks, in the table of functions
+  executor_orders work(std::uint64_t sequence, std::uint32_t count,
+                       std::uint32_t function = decltype(answer_task)::index()) {
     executor_orders orders;
     orders.epoch = epoch;
     orders.sequence = sequence;
@@ -225,7 +227,7 @@ protected:
     stage.tasks = count;
     native_program program;
     program.build_id = "build";
-    program.operations.push_back({decltype(answer_task)::index(), {}});
+    program.operations.push_back({function, {}});
     stage.program = std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
     orders.installs.push_back(stage);
     task_batch batch;
@@ -462,13 +464,7 @@ TEST_F(executor, ends_when_the_driver_stops_the_session) {
 TEST_F(executor, warns_of_no_driver_that_goes_after_it_has_said_so) {
   ASSERT_TRUE(await_admission());
   door_of_tasks.close();
-  auto orders = work(1, 1);
-  native_program program;
-  program.build_id = "build";
-  program.operations.push_back({decltype(waiting_task)::index(), {}});
-  orders.installs.front().program =
-      std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
-  order(orders);
+  order(work(1, 1, decltype(waiting_task)::index()));
   ASSERT_TRUE(door_of_tasks.await(1));
   {
     caf::scoped_actor self{system};
@@ -489,13 +485,7 @@ protected:
     join(secret);
     // Where the test stands still for so long, it is silent before it means to be.
     ASSERT_TRUE(testing::wait_until([&] { return admitted_as != 0 || ended(); }));
-    auto orders = work(1, tasks);
-    native_program program;
-    program.build_id = "build";
-    program.operations.push_back({decltype(waiting_task)::index(), {}});
-    orders.installs.front().program =
-        std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
-    order(orders);
+    order(work(1, tasks, decltype(waiting_task)::index()));
     ASSERT_TRUE(door_of_tasks.await(1) || ended());
     ASSERT_TRUE(testing::wait_until([&] { return said > 0 || ended(); }));
     beating = false;
@@ -588,13 +578,7 @@ protected:
 TEST_F(executor_of_an_application, is_cleared_up_after_when_its_last_task_has_ended) {
   ASSERT_TRUE(await_admission());
   door_of_tasks.close();
-  auto orders = work(1, 1);
-  native_program program;
-  program.build_id = "build";
-  program.operations.push_back({decltype(waiting_task)::index(), {}});
-  orders.installs.front().program =
-      std::make_shared<const std::variant<native_program, command_program>>(std::move(program));
-  order(orders);
+  order(work(1, 1, decltype(waiting_task)::index()));
   ASSERT_TRUE(door_of_tasks.await(1));
   shut_down(tested);
   EXPECT_TRUE(testing::wait_until([&] { return lines->have("waits tasks=\"1/0\""); }));
