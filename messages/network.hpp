@@ -21,6 +21,11 @@ namespace detail {
 /// Has CAF close the port when the actor has ended: it would stay open as long as the actor system.
 void close_at_end(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::uint16_t port);
 
+/// Waits until the middleman listens at the ports that it has given so far. CAF 0.17 answers a publication before it
+/// does; a port that is closed until then, with its actor or with the actor system, stays as a descriptor of the
+/// process, since CAF takes the two for nothing to do. Blocks for as long as the middleman's thread takes to get there.
+void await_listening(caf::actor_system& system);
+
 /// Why CAF cannot listen there, which it does not tell: what the system says to who tries.
 error not_bound(const std::string& address, std::uint16_t port, const std::string& what);
 
@@ -34,6 +39,7 @@ result<std::uint16_t> publish(caf::actor_system& system, const Handle& whom, std
                               const std::string& address) {
   auto bound = system.middleman().publish(whom, port, address.c_str(), true);
   if (!bound) return detail::not_bound(address, port, describe(system, bound.error()));
+  detail::await_listening(system);
   detail::close_at_end(system, caf::actor_cast<caf::strong_actor_ptr>(whom), *bound);
   return *bound;
 }

@@ -1,10 +1,13 @@
 // Connecting, to all that may be at an address instead of a driver.
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <caf/event_based_actor.hpp>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -148,6 +151,31 @@ TEST_F(connecting, ends_when_it_is_told_to) {
   const auto found = connect<driver_actor>(system, "127.0.0.1", silent.port(), 1h, [&] { return ++asked > 3; });
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, ec::cancelled);
+}
+
+/// Descriptors of this process.
+std::size_t descriptors() {
+  namespace fs = std::filesystem;
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator{"/proc/self/fd"}, fs::directory_iterator{}));
+}
+
+TEST_F(connecting, leaves_nothing_of_a_port_that_is_closed_as_soon_as_it_is_there) {
+  const auto before = descriptors();
+  {
+    config other;
+    caf::actor_system brief{other};
+    const heartbeats_end before_it{brief};
+    // CAF on its own keeps some fifty of them, by chance.
+    for (int i = 0; i < 1000; ++i) {
+      const auto published = brief.spawn([](caf::event_based_actor* self) -> caf::behavior {
+        harden(self, {});
+        return {[](const boxed<acknowledged>&) {}};
+      });
+      EXPECT_TRUE(publish(brief, published, 0, "127.0.0.1"));
+      shut_down(published);
+    }
+  }
+  EXPECT_EQ(descriptors(), before);
 }
 
 } // namespace
