@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <troupe/runtime/storage/descriptor.hpp>
+#include <troupe/runtime/storage/new_file.hpp>
 
 namespace troupe {
 namespace {
@@ -140,15 +141,13 @@ int copy_file_as_it_is(const std::string& from, const std::string& to) {
   struct stat status {};
   if (::fstat(in.get(), &status) != 0) return errno;
   if (!S_ISREG(status.st_mode)) return EINVAL;
-  descriptor out{::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-  if (!out) return errno;
+  new_file out{to};
+  if (!out) return out.error();
   int why = copy_data(in.get(), out.get(), status.st_size);
   if (why == 0) copy_attributes(in.get(), out.get());
   const std::array<timespec, 2> times{status.st_atim, status.st_mtim};
   if (why == 0 && (!take_owner_and_mode(status, out.get()) || ::futimens(out.get(), times.data()) != 0)) why = errno;
-  if (!out.close() && why == 0) why = errno;
-  if (why != 0) ::unlink(to.c_str());
-  return why;
+  return why != 0 ? why : out.keep();
 }
 
 int move_to_new(const std::string& from, const std::string& to) {

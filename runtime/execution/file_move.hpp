@@ -10,8 +10,8 @@
 namespace troupe {
 
 /// Copies a regular file: by sharing its blocks where the file system can, else only what it holds data for. Extended
-/// attributes that the target does not take are left out. @pre nothing is at `to`, nor is afterwards where it failed.
-/// @returns 0 or errno
+/// attributes that the target does not take are left out. @pre nothing is at `to`, nor is before the copy is whole
+/// (new_file.hpp) or where it failed. @returns 0 or errno
 int copy_file_as_it_is(const std::string& from, const std::string& to);
 
 /// Renames, or copies where that is another file system. @pre nothing is at `to`. @returns 0 or errno

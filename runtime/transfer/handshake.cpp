@@ -14,6 +14,7 @@
 #include <openssl/rand.h>
 
 #include <troupe/runtime/storage/descriptor.hpp>
+#include <troupe/runtime/storage/new_file.hpp>
 
 namespace troupe {
 
@@ -105,8 +106,8 @@ result<session_secret> session_secret::load_or_make(const std::string& path) {
 }
 
 result<void> session_secret::save(const std::string& path) const {
-  const descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-  if (!file) return file_error(path, std::strerror(errno));
+  new_file file{path};
+  if (!file) return file_error(path, std::strerror(file.error()));
   wiped_text text;
   for (std::size_t i = 0; i < secret_size; ++i) {
     text.bytes[2 * i] = digits[bytes_[i] >> 4];
@@ -114,11 +115,9 @@ result<void> session_secret::save(const std::string& path) const {
   }
   text.bytes.back() = '\n';
   // So few bytes are written at once or, on a full disk, not at all.
-  if (::write(file.get(), text.bytes.data(), text.bytes.size()) != static_cast<ssize_t>(text.bytes.size())) {
-    const int code = errno;
-    ::unlink(path.c_str());
-    return file_error(path, std::strerror(code));
-  }
+  if (::write(file.get(), text.bytes.data(), text.bytes.size()) != static_cast<ssize_t>(text.bytes.size()))
+    return file_error(path, std::strerror(errno));
+  if (const int why = file.keep()) return file_error(path, std::strerror(why));
   return {};
 }
 

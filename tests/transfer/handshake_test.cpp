@@ -1,8 +1,11 @@
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <set>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -54,6 +57,21 @@ TEST_F(secret_file, is_never_overwritten) {
   fs::create_symlink(directory / "elsewhere", path);
   EXPECT_FALSE(first.save(path));
   EXPECT_FALSE(fs::exists(directory / "elsewhere"));
+}
+
+TEST_F(secret_file, is_the_same_for_all_who_make_it_at_once) {
+  for (int round = 0; round < 50; ++round) {
+    const auto made = directory / std::to_string(round);
+    std::vector<std::future<std::string>> signed_by;
+    for (int i = 0; i < 4; ++i)
+      signed_by.push_back(std::async(std::launch::async, [&] {
+        const auto secret = session_secret::load_or_make(made);
+        return secret ? secret->sign({"text"}) : secret.error().message;
+      }));
+    const auto first = signed_by.front().get();
+    EXPECT_EQ(first.size(), proof_size) << first;
+    for (std::size_t i = 1; i < signed_by.size(); ++i) EXPECT_EQ(signed_by[i].get(), first);
+  }
 }
 
 TEST_F(secret_file, of_a_mode_that_others_can_read_is_refused) {
