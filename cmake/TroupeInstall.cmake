@@ -36,7 +36,7 @@ install(FILES "${PROJECT_BINARY_DIR}/include-api/troupe/troupe.hpp"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/troupe")
 if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/configs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe"
-    FILES_MATCHING PATTERN "*.yaml")
+    FILES_MATCHING PATTERN "*.yaml" PATTERN "*.txt")
 endif()
 
 set(_troupe_cmake "${CMAKE_INSTALL_LIBDIR}/cmake/Troupe")

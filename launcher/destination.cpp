@@ -1,14 +1,22 @@
 #include <troupe/launcher/destination.hpp>
 
 #include <utility>
+#include <variant>
 
 #include <unistd.h>
 
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/config/path_text.hpp>
 
 namespace troupe {
+
+bool goes_to_driver(const settings& s) {
+  const auto master = parse_master(s.get(keys::master));
+  return master && std::holds_alternative<endpoint>(*master);
+}
+
 std::set<std::string> usual_bases() {
   return {"/run/user/" + std::to_string(geteuid()) + "/troupe", "/tmp/" + run_directory::private_name()};
 }

@@ -22,6 +22,9 @@ struct destination {
   bool operator==(const destination&) const = default;
 };
 
+/// Whether jobs go to a driver that is there already.
+bool goes_to_driver(const settings& s);
+
 /// Where run directories are by default, with and without XDG_RUNTIME_DIR: a session of another login may have either.
 std::set<std::string> usual_bases();
 

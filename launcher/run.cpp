@@ -66,10 +66,14 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
-  if (!app) return complain(app.error());
+  const auto introduction = "troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked))) + "\n";
+  if (!app) {
+    if (goes_to_driver(s)) std::cerr << introduction; // why it went there is a part of what is wrong
+    return complain(app.error());
+  }
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
-  display.introduce("troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked))) + "\n");
+  display.introduce(introduction);
   stop.on_signal((*app)->make_interruption());
 
   auto session_opts = (*app)->make_session_options();

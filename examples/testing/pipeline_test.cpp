@@ -1,6 +1,7 @@
 // Tests of a job on clusters that each test has to itself: real processes of this machine, with GPUs that do not exist.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <string>
@@ -115,8 +116,7 @@ stages:
 }
 
 TEST(pipeline, is_told_what_no_executor_can_have) {
-  troupe::test_cluster cluster{
-      {.master = two_processes, .fake_gpus = 2, .conf = {"troupe.scheduler.infeasible-timeout=1s"}}};
+  troupe::test_cluster cluster{{.master = two_processes, .fake_gpus = 2}};
   auto session = cluster.make_session();
   try {
     session.range(0, 1, 1).with_resources(with_gpus(3)).count();
