@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <troupe/runtime/config/task_variables.hpp>
+#include <unistd.h>
 
-extern char** environ;
+#include <troupe/runtime/config/task_variables.hpp>
 
 namespace troupe {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -15,7 +14,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <troupe/launcher/output_folder.hpp>
 #include <troupe/launcher/record_file.hpp>
+#include <troupe/launcher/record_line.hpp>
 #include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/execution/staged_outputs.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
@@ -32,80 +33,16 @@ constexpr std::size_t most_looks = 100'000;
 constexpr std::size_t most_inputs = 1000;
 /// Files that a sentence names.
 constexpr std::size_t most_named = 3;
-/// Files that are looked for in one output directory at the end.
-constexpr std::size_t most_walked = 2'000'000;
 /// By which the kernel's time of a change may lag behind the clock.
 constexpr std::int64_t coarseness = 20'000'000;
-/// How deep the lines of a record are nested.
-constexpr int deepest = 4;
 
 std::int64_t nanoseconds_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
-std::string time_text(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  char text[32] = "";
-  if (::gmtime_r(&time, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-/// Of such a text; 0 for any other.
-std::int64_t seconds_of(const std::string& text) {
-  std::tm parts{};
-  const char* const end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return end != nullptr && *end == '\0' ? std::int64_t{::timegm(&parts)} : 0;
-}
-
 std::string line_of(const json_object& object) {
   return object.dump(-1, ' ', false, json_object::error_handler_t::replace);
-}
-
-/// One line of a record that somebody has written. Empty fields: it does not say so.
-struct recorded_line {
-  std::string run;
-  std::string job;
-  std::string ended;
-  std::optional<std::vector<std::string>> outputs; ///< none: the line is about a run
-};
-
-std::string text_in(const nlohmann::json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::optional<recorded_line> parse_line(const std::string& text) {
-  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= deepest; };
-  const auto line = nlohmann::json::parse(text, shallow, false);
-  if (!line.is_object()) return {};
-  recorded_line out{text_in(line, "run"), text_in(line, "job"), text_in(line, "ended"), {}};
-  if (out.run.empty()) return {};
-  if (const auto outputs = line.find("outputs"); outputs != line.end() && outputs->is_array()) {
-    out.outputs.emplace();
-    for (const auto& name : *outputs)
-      if (name.is_string() && is_output_name(name.get_ref<const std::string&>())) out.outputs->push_back(name);
-  }
-  return out;
-}
-
-/// Files below the directory, by the names that outputs have. @returns false where not all can be seen
-template <class Each>
-bool each_file_in(const fs::path& directory, Each each) {
-  std::error_code failed;
-  std::size_t count = 0;
-  for (fs::recursive_directory_iterator entry{directory, failed}, end; !failed && entry != end;
-       entry.increment(failed)) {
-    if (++count > most_walked) return false;
-    std::error_code gone;
-    if (entry->path().filename().string().starts_with(own_folder)) {
-      entry.disable_recursion_pending(); // of this directory's jobs, or of others that write below it
-    } else if (!entry->is_symlink(gone) && entry->is_regular_file(gone)) {
-      each(entry->path().lexically_relative(directory).string());
-    }
-  }
-  return !failed;
 }
 
 /// Some of many names.
@@ -135,26 +72,6 @@ std::int64_t changed(const struct stat& status) {
 }
 
 } // namespace
-
-std::unordered_map<std::string, std::int64_t> recorded_outputs(const std::string& output_directory) {
-  std::unordered_map<std::string, std::int64_t> ends;
-  std::unordered_map<std::string, std::string> runs; // by output
-  const fs::path directory{output_directory};
-  const auto file = record_file::look_at(directory.parent_path().string(), directory.filename().string());
-  const bool whole = file && file->read([&](const std::string& text) {
-    const auto line = parse_line(text);
-    if (!line) return;
-    if (!line->outputs)
-      ends.insert_or_assign(line->run, seconds_of(line->ended));
-    else
-      for (const auto& name : *line->outputs) runs.emplace(name, line->run); // the latest run comes first
-  });
-  if (!whole) return {};
-  std::unordered_map<std::string, std::int64_t> out;
-  for (const auto& [name, run] : runs)
-    if (const auto end = ends.find(run); end != ends.end()) out.emplace(name, end->second);
-  return out;
-}
 
 /// What a stage has made in this run, as far as it is seen.
 struct output_record::stage_outputs {
@@ -281,7 +198,7 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   counted_names of_earlier_runs;
   counted_names of_nobody;
   bool any_marked = false; // of which nothing but the mark is known
-  const bool all_seen = each_file_in(directory, [&](std::string name) {
+  const bool all_seen = each_output_in(directory.string(), [&](std::string name) {
     if (own.made.contains(name) || own.others.contains(name)) return;
     const auto whose = run_of.find(name);
     if (whose == run_of.end()) {

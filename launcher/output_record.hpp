@@ -23,10 +23,6 @@
 
 namespace troupe {
 
-/// Names of outputs that the record of an output directory tells of, each with the time at which its run has ended, in
-/// seconds since 1970: what was changed later is not what the record means.
-std::unordered_map<std::string, std::int64_t> recorded_outputs(const std::string& output_directory);
-
 /// One thread.
 class output_record {
 public:

@@ -1,16 +1,14 @@
 #include <troupe/launcher/replaced_outputs.hpp>
 
+#include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <variant>
 
 #include <sys/stat.h>
 
-#include <troupe/launcher/output_record.hpp>
-#include <troupe/runtime/execution/made_mark.hpp>
+#include <troupe/launcher/output_folder.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
@@ -18,57 +16,64 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A name as a folder may have it that takes names which differ by case for one. Of other alphabets nothing is known.
+std::string without_case(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : static_cast<unsigned char>(c) >= 128 ? '?' : c;
+  });
+  return name;
+}
+
 /// The first parts of all names in a folder.
 std::unordered_set<std::string> names_in(const std::string& directory) {
   std::unordered_set<std::string> out;
   std::error_code failed;
   for (fs::directory_iterator entry{directory, failed}, end; !failed && entry != end; entry.increment(failed))
-    out.insert(entry->path().filename().string());
+    out.insert(without_case(entry->path().filename().string()));
   return out;
 }
 
-/// Seconds by which a change may be noted later than the run that has made it has ended.
-constexpr std::int64_t coarseness = 2;
+/// What would be replaced, and by how much it is.
+struct replaced {
+  std::string first;
+  std::size_t count = 0;
+
+  void add(const std::string& path) {
+    if (count++ == 0) first = path;
+  }
+  std::string text() const { return first + (count == 1 ? "" : " (and " + std::to_string(count - 1) + " more)"); }
+};
 
 result<void> check_stage(const stage_spec& stage) {
   const auto& directory = std::get<command_program>(stage.program).output_directory;
   const auto there = names_in(directory);
   if (there.empty()) return {};
-  std::optional<std::unordered_map<std::string, std::int64_t>> recorded;
-  std::string first;
-  bool is_folder = false;
-  std::size_t count = 0;
+  const auto recorded = recorded_outputs(directory);
+  replaced folders;
+  replaced of_nobody;
   for (std::size_t p = 0; p < stage.arguments->size(); ++p) {
     const auto decoded = decode_command_arguments((*stage.arguments)[p]);
     if (!decoded) continue;
     for (const auto& name : decoded->outputs) {
-      if (!there.contains(name.substr(0, name.find('/')))) continue;
-      const auto by = made_by(directory, name).by;
-      if (by == maker::unknown) return {}; // nor will the next file tell
-      if (by != maker::somebody_else) continue;
+      if (!there.contains(without_case(name.substr(0, name.find('/'))))) continue;
+      const auto made = who_made(directory, name, recorded);
+      const auto path = directory + "/" + name;
       struct stat status {};
-      if (::lstat((directory + "/" + name).c_str(), &status) != 0) continue;
-      if (!recorded) recorded = recorded_outputs(directory);
-      const auto known = recorded->find(name);
-      if (S_ISREG(status.st_mode) && known != recorded->end() && status.st_ctim.tv_sec <= known->second + coarseness)
-        continue;
-      if (count++ > 0) continue;
-      first = directory + "/" + name;
-      is_folder = S_ISDIR(status.st_mode);
+      if (made.by == maker::somebody_else && ::lstat(path.c_str(), &status) == 0)
+        (S_ISDIR(status.st_mode) ? folders : of_nobody).add(path);
     }
   }
-  if (count == 0) return {};
-  const auto more = count == 1 ? "" : " (and " + std::to_string(count - 1) + " more)";
-  if (is_folder)
-    return make_error(ec::invalid_configuration, "stage " + stage.name + ": a folder lies at its output " + first +
-                                                     more +
-                                                     ", and outputs are files; move it to another place, or "
-                                                     "give another output:");
-  return make_error(ec::invalid_configuration,
-                    "stage " + stage.name + ": its output " + first + " would replace a file that no job has made" +
-                        more +
-                        "; move what is there to another place, give another output:, or run it with "
-                        "--overwrite");
+  const auto fault = [&](const std::string& what) {
+    return make_error(ec::invalid_configuration, "stage " + stage.name + ": " + what);
+  };
+  if (folders.count > 0)
+    return fault("a folder lies at its output " + folders.text() +
+                 ", and outputs are files; move it to another place, or give another output:");
+  if (of_nobody.count > 0)
+    return fault("its output " + of_nobody.first + " would replace a file that no job has made" +
+                 of_nobody.text().substr(of_nobody.first.size()) +
+                 "; move what is there to another place, give another output:, or run it with --overwrite");
+  return {};
 }
 
 } // namespace

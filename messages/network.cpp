@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -80,9 +81,10 @@ void await_listening(caf::actor_system& system) {
       caf::get_or(system.config(), "middleman.manual-multiplexing", false))
     return;
   // The loop takes one of these at a time, in their order, and registers its sockets after each.
-  const auto passed = std::make_shared<std::promise<void>>();
+  auto passed = std::make_shared<std::promise<void>>();
   auto there = passed->get_future();
-  loop.post([passed] { passed->set_value(); });
+  // A loop that has ended drops it, and the promise with it.
+  loop.post([passed = std::move(passed)] { passed->set_value(); });
   there.wait();
 }
 

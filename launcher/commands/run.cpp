@@ -118,11 +118,15 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   opts.on_end = [&display](const job_end& end) { display.end(end); };
   opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
-  if (!app) return complain(app.error());
+  const auto where = destination_of(s, place->record, flags.which);
+  const auto introduction = "troupe: " + printable(to_string(where)) + "\n";
+  if (!app) {
+    if (goes_to_driver(s)) std::cerr << introduction; // why it went there is a part of what is wrong
+    return complain(app.error());
+  }
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
-  const auto where = destination_of(s, place->record, flags.which);
-  display.introduce("troupe: " + printable(to_string(where)) + "\n");
+  display.introduce(introduction);
   stop.on_signal((*app)->make_interruption());
 
   const auto end = jobs->run(spec);

@@ -9,11 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include <dirent.h>
-#include <glob.h>
 #include <sys/stat.h>
 
 #include <troupe/runtime/api/serialize.hpp>
+#include <troupe/runtime/config/path_search.hpp>
 #include <troupe/runtime/config/path_text.hpp>
 
 namespace troupe {
@@ -27,40 +26,6 @@ struct found_file {
   bool link = false;
 };
 
-/// What a pattern could not look at: `glob` itself takes that for what is not there, and results would lack it.
-thread_local std::string out_of_reach;
-
-int note_out_of_reach(const char* path, int why) {
-  if (why != ENOENT && why != ENOTDIR && out_of_reach.empty())
-    out_of_reach = std::string{"'"} + path + "': " + std::strerror(why);
-  return out_of_reach.empty() ? 0 : 1;
-}
-
-template <int (*Look)(const char*, struct stat*)>
-int look(const char* path, struct stat* at) {
-  const int status = Look(path, at);
-  if (status != 0) note_out_of_reach(path, errno);
-  return status;
-}
-
-/// The paths that match, in any order. Error io where one of the folders cannot be read.
-result<void> match(const std::string& pattern, std::vector<std::string>& paths) {
-  glob_t matches{};
-  matches.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
-  matches.gl_readdir = [](void* folder) { return ::readdir(static_cast<DIR*>(folder)); };
-  matches.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
-  matches.gl_stat = look<::stat>;
-  matches.gl_lstat = look<::lstat>;
-  out_of_reach.clear();
-  const int status = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, note_out_of_reach, &matches);
-  if (status == 0) paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-  ::globfree(&matches);
-  if (!out_of_reach.empty())
-    return make_error(ec::io, "cannot read all that '" + pattern + "' may match: " + out_of_reach);
-  if (status != 0 && status != GLOB_NOMATCH) return make_error(ec::io, "cannot read the folders of '" + pattern + "'");
-  return {};
-}
-
 /// Files under their identity, so that a link to one that is known adds nothing.
 class file_collection {
 public:
@@ -72,10 +37,10 @@ public:
       return path ? add_named(*path) : path.error();
     }
 
-    std::vector<std::string> paths;
-    if (const auto read = match(pattern, paths); !read) return read.error();
+    const auto paths = matching_paths(pattern);
+    if (!paths) return paths.error();
     bool any = false;
-    for (const auto& found : paths) {
+    for (const auto& found : *paths) {
       const auto path = absolute(found);
       if (!path) return path.error();
       const auto added = add_if_regular(*path);

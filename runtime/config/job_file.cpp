@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 
-#include <glob.h>
 #include <sys/stat.h>
 
 #include <troupe/runtime/config/job_places.hpp>
@@ -13,6 +12,7 @@
 #include <troupe/runtime/config/job_tasks.hpp>
 #include <troupe/runtime/config/keys.hpp>
 #include <troupe/runtime/config/path_pattern.hpp>
+#include <troupe/runtime/config/path_search.hpp>
 #include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/profile_yaml.hpp>
 #include <troupe/runtime/config/setting_node.hpp>
@@ -224,14 +224,10 @@ result<std::vector<std::string>> find_paths(const std::string& directory, const 
   struct stat info {};
   if (::stat(literal.c_str(), &info) == 0) return std::vector<std::string>{literal};
   const auto whole = fs::path{pattern}.is_absolute() ? pattern : escape_pattern(directory) + "/" + pattern;
-  glob_t found{};
-  const int status = ::glob(whole.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &found);
-  const std::unique_ptr<glob_t, void (*)(glob_t*)> guard{&found, &::globfree};
-  if (status == GLOB_NOMATCH) return std::vector<std::string>{};
-  if (status != 0) return make_error(ec::io, "a directory of the pattern cannot be read");
+  const auto found = matching_paths(whole);
+  if (!found) return found.error();
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i)
-    out.push_back(fs::path{found.gl_pathv[i]}.lexically_normal().string());
+  for (const auto& path : *found) out.push_back(fs::path{path}.lexically_normal().string());
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

@@ -69,6 +69,14 @@ bool finds_outputs(const job_folders& job, const std::string& pattern, const dec
   });
 }
 
+/// Whether a pattern may find something in a folder, as far as both are written out: for jobs of many stages.
+bool may_lead_into(const std::string& pattern, const std::string& folder) {
+  constexpr std::string_view special = "*?[\\";
+  const auto known =
+      std::min({pattern.find_first_of(special), folder.find_first_of(special), pattern.size(), folder.size()});
+  return pattern.compare(0, known, folder, 0, known) == 0;
+}
+
 class place_checker {
 public:
   place_checker(const job_folders& job, const std::vector<placed_stage>& stages, file_places places)
@@ -292,7 +300,7 @@ result<void> check_patterns(const job_folders& job, const declared_stage& stage,
                             const std::vector<declared_stage>& makers) {
   for (const auto& text : stage.for_each) {
     const auto pattern = whole_pattern(job, text);
-    if (!may_find(pattern, escape_pattern(job.output) + "/*/*")) continue;
+    if (!may_lead_into(pattern, escape_pattern(job.output))) continue;
     for (const auto& maker : makers) {
       if (maker.name == stage.name || !finds_outputs(job, pattern, maker)) continue;
       return yaml_error(job.file, stage.for_each_line,

@@ -57,7 +57,9 @@ made_file made_by(const std::string& output_directory, std::string_view name) {
   if (!S_ISREG(status.st_mode)) return {maker::somebody_else, {}};
   char text[1024];
   const auto size = ::lgetxattr(path.c_str(), attribute, text, sizeof text);
-  if (size < 0) return {errno == ENODATA || errno == ERANGE ? maker::somebody_else : maker::unknown, {}};
+  // One that may not be read was made by somebody else, or was closed since.
+  const auto none = [] { return errno == ENODATA || errno == ERANGE || errno == EACCES; };
+  if (size < 0) return {none() ? maker::somebody_else : maker::unknown, {}};
   const std::string_view mark{text, static_cast<std::size_t>(size)};
   const auto run = mark.substr(0, mark.find(' '));
   const auto expected = std::string{run} + " " + signature_of(output_directory, name, status.st_size) + " ";

@@ -375,6 +375,12 @@ TEST_F(job_files, patterns_are_found_beside_the_file_in_byte_order) {
   EXPECT_THAT(*find(directory, "data/[ab].fq"), ElementsAre(file("a.fq"), file("b.fq")));
   EXPECT_THAT(*find("/", "/etc/host?"), ElementsAre("/etc/hosts"));
   EXPECT_THAT(*find(directory, "data/none"), IsEmpty());
+  // `glob` itself takes what it cannot look at for what is not there, and the job would go without it.
+  std::filesystem::create_directory(directory_ / "day");
+  std::filesystem::create_symlink("endless", directory_ / "day/endless");
+  const auto missed = find(directory, "day/*/a.fq");
+  ASSERT_FALSE(missed);
+  EXPECT_THAT(missed.error().message, HasSubstr("/day/endless': Too many levels of symbolic links"));
 }
 
 TEST_F(job_files, have_paths_as_people_write_them) {

@@ -185,6 +185,14 @@ TEST_F(job_places, no_pattern_finds_what_the_job_makes) {
   for (const auto* files : {"out/trim/a", "out/*/a", "./out//trim/*", "out/trim", "*"})
     EXPECT_THAT(fault({trim, upper(files, "")}), HasSubstr("may find what stage trim puts")) << files;
   EXPECT_THAT(fault({trim, upper(base_ + "/out/trim/*", "")}), HasSubstr("may find what stage trim puts"));
+  const std::string nested = R"(trim: {for-each: "data/*.txt", run: [x], outputs: ["{stem}/r.fq", "log/{stem}"]})";
+  for (const auto* files : {"out/trim/*/r.fq", "out/trim/a/*", "*/trim/*/*", "out/*/log/a"})
+    EXPECT_THAT(fault({nested, upper(files, "")}), HasSubstr("may find what stage trim puts")) << files;
+  put("out/trim/c/other");
+  EXPECT_EQ(
+      fault({R"(trim: {for-each: "data/*.txt", run: [x], outputs: ["{stem}/r.fq"]})", upper("out/trim/*/other", "")}),
+      "");
+  fs::remove_all(base_ + "/out/trim/c");
   put("out/self/x");
   EXPECT_THAT(fault({R"(self: {for-each: "out/self/*", run: [x], outputs: [y]})"}),
               AllOf(HasSubstr("may find what stage self puts"), HasSubstr("names in outputs:")));

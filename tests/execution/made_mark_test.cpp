@@ -66,6 +66,12 @@ TEST_F(made_mark, counts_for_what_was_made_alone) {
   EXPECT_EQ(made_by(out, "b").by, maker::somebody_else) << "written anew, as long as before";
 }
 
+TEST_F(made_mark, of_a_file_that_may_not_be_read_is_not_believed_in) {
+  fs::permissions(file("closed"), fs::perms::none);
+  const as_anybody here;
+  EXPECT_EQ(made_by(out, "closed").by, maker::somebody_else);
+}
+
 TEST_F(made_mark, is_not_given_to_a_file_that_has_other_names) {
   const auto input = scratch.file("input");
   std::ofstream{input} << "the user's";

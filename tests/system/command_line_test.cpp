@@ -151,6 +151,13 @@ TEST_F(command_line, refuses_an_output_that_lies_on_an_input) {
   EXPECT_EQ(content_of(only), "the only copy");
 }
 
+TEST_F(command_line, says_where_it_went_also_when_nobody_is_there) {
+  const auto nobody =
+      run({"run", config("reads.yaml"), "--master=127.0.0.1:1", "--conf", "troupe.security.secret-file=" + secret()});
+  EXPECT_EQ(nobody.code, 4) << nobody.output;
+  EXPECT_THAT(nobody.output, HasSubstr("jobs go to 127.0.0.1:1 (--master)"));
+}
+
 TEST_F(command_line, exit_codes_say_what_went_wrong) {
   EXPECT_EQ(run({"version"}).code, 0);
   const auto failing =

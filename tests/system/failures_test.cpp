@@ -261,6 +261,26 @@ TEST(crashing_tasks, that_ran_beside_others_run_alone_until_the_guilty_one_is_fo
   cluster.check_clean();
 }
 
+/// Its executors would run this program's tests.
+std::string start_a_cluster(task_context&, std::string_view, std::string_view) {
+  try {
+    const test_cluster inner{{.master = "local[1]"}};
+    return "it runs";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+TEST(tasks_of_executors, start_no_cluster_of_their_own) {
+  test_cluster cluster{{.master = "local-cluster[1,1,1g]"}};
+  auto session = cluster.make_session();
+  job j{"nested"};
+  const auto stage = j.stage("start").run(task<"system-start-a-cluster", start_a_cluster>, std::string{}).tasks(1);
+  const std::vector<std::string> said = session.run(j, stage);
+  EXPECT_THAT(said.at(0), HasSubstr("a task in an executor cannot start a cluster of its own"));
+  cluster.check_clean();
+}
+
 // -- frozen executors
 
 TEST(frozen_executors, are_given_up_and_the_job_ends_without_them) {

@@ -137,13 +137,14 @@ TEST(hosts_of_a_network, one_that_is_cut_off_publishes_nothing_over_the_accepted
   ASSERT_TRUE(late.await(0)) << hosts.all_output();
   hosts.network.cut(2);
   ASSERT_TRUE(late.await(1)) << "never declared lost: " << hosts.all_output();
+  late.go(0); // its command ends now, and the job goes on
+  hosts.network.heal(2);
+  EXPECT_TRUE(hosts.executors[1]->wait().has_value()) << "it goes on without a driver";
+  EXPECT_THAT(hosts.executors[1]->output(), HasSubstr("the driver has given it up"));
+  EXPECT_EQ(late.output(), "") << "the first attempt was not accepted";
   late.go(1);
   EXPECT_EQ(hosts.driver->wait(), 0) << hosts.all_output();
   EXPECT_THAT(hosts.driver->output(), HasSubstr("the job has succeeded"));
-  late.go(0); // its command ends now; the executor has not missed its driver for long enough to end it
-  hosts.network.heal(2);
-  hosts.executors[1]->kill(SIGTERM);
-  EXPECT_TRUE(hosts.executors[1]->wait().has_value());
   EXPECT_EQ(late.output(), "1");
   EXPECT_THAT(late.in_place(), ::testing::ElementsAre("made"));
 }

@@ -18,6 +18,7 @@
 namespace troupe::system_tests {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
@@ -340,6 +341,15 @@ TEST_F(own_data, what_has_failed_can_be_asked_as_long_as_the_cluster_runs_and_is
   const auto said = last_output;
   EXPECT_EQ(run({"explain", "1", "--json"}), 0);
   EXPECT_THAT(last_output, HasSubstr("\"failures\": ["));
+  // One that has succeeded, and of one of its stages.
+  std::ofstream{at("twice.yaml")} << "name: twice\nstages:\n"
+                                     "  one: {run: [sh, -c, 'exit $((1 - TROUPE_ATTEMPT_NUMBER))']}\n"
+                                     "  two: {after: [one], run: [sh, -c, 'exit $((1 - TROUPE_ATTEMPT_NUMBER))']}\n";
+  EXPECT_EQ(run({"run", at("twice.yaml")}), 0) << last_output;
+  EXPECT_EQ(run({"explain", "2"}), 0);
+  EXPECT_THAT(last_output, AllOf(HasSubstr("failed: stage 0 (one)"), HasSubstr("failed: stage 1 (two)")));
+  EXPECT_EQ(run({"explain", "2", "1"}), 0);
+  EXPECT_THAT(last_output, AllOf(Not(HasSubstr("failed: stage 0 (one)")), HasSubstr("failed: stage 1 (two)")));
   EXPECT_EQ(run({"cluster", "down"}), 0) << last_output;
   EXPECT_EQ(run({"explain", "1"}), 4);
   EXPECT_THAT(last_output, HasSubstr("(why.txt), is in .troupe/logs beside"));

@@ -51,11 +51,11 @@ std::unique_ptr<program_process> started(std::vector<std::string> arguments) {
   return std::make_unique<program_process>(std::move(arguments));
 }
 
-/// A cluster with a job of two tasks that wait until they are opened, and a directory of its own, so that its processes
-/// are found.
+/// A cluster of two slots with a job whose tasks wait until they are opened, and a directory of its own, so that its
+/// processes are found.
 class busy_cluster {
 public:
-  busy_cluster() = default;
+  explicit busy_cluster(int tasks = 2) : tasks_(tasks) {}
   busy_cluster(const busy_cluster&) = delete;
   busy_cluster& operator=(const busy_cluster&) = delete;
   /// Ends what a failed test has left.
@@ -73,23 +73,28 @@ public:
   }
   /// A task writes a line when it starts, so that one which runs again is seen.
   std::string job() const {
-    return written("job.yaml", "name: waits\nstages:\n  wait:\n    tasks: 2\n    run: [sh, -c, 'echo started >>" +
-                                   directory() + "/task-{partition}; until [ -e " + directory() +
-                                   "/open ]; do sleep 0.05; done']\n");
+    return written("job.yaml", "name: waits\nstages:\n  wait:\n    tasks: " + std::to_string(tasks_) +
+                                   "\n    run: [sh, -c, 'echo started >>" + directory() +
+                                   "/task-{partition}; until [ -e " + directory() + "/open ]; do sleep 0.05; done']\n");
   }
   std::vector<std::string> with_run_directory(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--conf", "troupe.run-directory=" + directory() + "/run"});
     return arguments;
   }
-  void await_tasks() const {
-    for (const auto* task : {"/task-0", "/task-1"})
-      ASSERT_TRUE(testing::wait_until([&] { return !content_of(directory() + task).empty(); })) << client->output();
+  int tasks_begun() const {
+    int count = 0;
+    for (int i = 0; i < tasks_; ++i) count += !content_of(task(i)).empty();
+    return count;
   }
+  void await_tasks() const {
+    ASSERT_TRUE(testing::wait_until([&] { return tasks_begun() == 2; })) << client->output();
+  }
+  void open() const { std::ofstream{directory() + "/open"}; }
   void expect_undisturbed_end() const {
-    std::ofstream{directory() + "/open"};
+    open();
     EXPECT_EQ(client->wait(), 0) << client->output();
-    for (const auto* task : {"/task-0", "/task-1"})
-      EXPECT_EQ(content_of(directory() + task), "started\n") << "it ran again:\n" << client->output();
+    for (int i = 0; i < tasks_; ++i)
+      EXPECT_EQ(content_of(task(i)), "started\n") << "it ran again:\n" << client->output();
   }
 
   std::unique_ptr<program_process> client; ///< which is the driver as well, where `driver` is not set
@@ -97,6 +102,9 @@ public:
   std::vector<pid_t> executors;
 
 private:
+  std::string task(int partition) const { return directory() + "/task-" + std::to_string(partition); }
+
+  int tasks_;
   testing::temporary_directory directory_;
 };
 
@@ -206,7 +214,7 @@ TEST_F(stalls, of_seconds_cost_neither_executors_nor_jobs) {
 
 /// As with Ctrl-Z and `fg`. Executors begin nothing meanwhile, since the driver might be gone and others do their work.
 TEST_F(stalls, of_a_driver_cost_nothing_although_its_executors_hold_still) {
-  busy_cluster cluster, nodes;
+  busy_cluster cluster{8}, nodes{8};
   start_cluster(cluster);
   start_nodes(nodes);
   for (auto* c : {&cluster, &nodes}) {
@@ -230,9 +238,11 @@ TEST_F(stalls, of_a_driver_cost_nothing_although_its_executors_hold_still) {
     if (node->pid() != nodes.driver)
       EXPECT_TRUE(testing::wait_until([&] { return node->output().find(holds) != std::string::npos; }))
           << node->output();
+  for (const auto* c : {&cluster, &nodes}) c->open(); // room for those that are queued
   // Longer than a driver waits for its executors.
   const auto seen = std::chrono::steady_clock::now();
   testing::wait_until([&] { return std::chrono::steady_clock::now() - seen >= 12s; });
+  for (const auto* c : {&cluster, &nodes}) EXPECT_EQ(c->tasks_begun(), 2) << "while nobody heard of it";
   for (auto* c : {&cluster, &nodes}) EXPECT_EQ(::kill(c->driver, SIGCONT), 0);
   for (auto* c : {&cluster, &nodes}) c->expect_undisturbed_end();
   stop_nodes();

@@ -3,11 +3,12 @@
 #include <future>
 #include <set>
 #include <string>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <troupe/runtime/transfer/handshake.hpp>
 
@@ -60,6 +61,9 @@ TEST_F(secret_file, is_never_overwritten) {
 }
 
 TEST_F(secret_file, is_the_same_for_all_who_make_it_at_once) {
+  const int probe = ::open(directory.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (probe < 0) GTEST_SKIP() << "files here have names from the beginning, and can be read half written";
+  ::close(probe);
   for (int round = 0; round < 50; ++round) {
     const auto made = directory / std::to_string(round);
     std::vector<std::future<std::string>> signed_by;
