@@ -40,6 +40,19 @@ bool each_output_in(const std::string& output_directory, const std::function<voi
   return !failed;
 }
 
+std::vector<recorded_output> recorded_jobs(const std::string& output_directory) {
+  std::vector<recorded_output> out;
+  const fs::path directory{output_directory};
+  const auto file = record_file::look_at(directory.parent_path().string(), directory.filename().string());
+  const bool whole = file && file->read([&](const std::string& text) {
+    if (text.find("\"job\":") == text.npos) return; // a task's, of which there may be a million
+    if (auto line = parse_line(text); line && !line->outputs)
+      out.push_back({std::move(line->job), std::move(line->file), seconds_of(line->ended)});
+  });
+  if (!whole) out.clear();
+  return out;
+}
+
 std::unordered_map<std::string, recorded_output> recorded_outputs(const std::string& output_directory) {
   std::unordered_map<std::string, recorded_output> runs;
   std::unordered_map<std::string, std::string> run_of; // by output
@@ -49,7 +62,8 @@ std::unordered_map<std::string, recorded_output> recorded_outputs(const std::str
     auto line = parse_line(text);
     if (!line) return;
     if (!line->outputs)
-      runs.insert_or_assign(std::move(line->run), recorded_output{std::move(line->job), seconds_of(line->ended)});
+      runs.insert_or_assign(std::move(line->run),
+                            recorded_output{std::move(line->job), std::move(line->file), seconds_of(line->ended)});
     else
       for (auto& name : *line->outputs) run_of.emplace(std::move(name), line->run); // the latest run comes first
   });
@@ -62,13 +76,13 @@ std::unordered_map<std::string, recorded_output> recorded_outputs(const std::str
 
 known_output who_made(const std::string& output_directory, const std::string& name,
                       const std::unordered_map<std::string, recorded_output>& recorded) {
-  const known_output marked{made_by(output_directory, name).by, {}};
+  const known_output marked{made_by(output_directory, name).by, {}, {}};
   const auto known = recorded.find(name);
   struct stat status {};
   if (known == recorded.end() || ::lstat((output_directory + "/" + name).c_str(), &status) != 0 ||
       !S_ISREG(status.st_mode) || status.st_ctim.tv_sec > known->second.ended + lag_of_changes)
     return marked;
-  return {maker::task, known->second.job};
+  return {maker::task, known->second.job, known->second.file};
 }
 
 } // namespace troupe

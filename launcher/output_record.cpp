@@ -80,7 +80,8 @@ struct output_record::stage_outputs {
   std::unordered_set<std::string> others; ///< that are new as well: of tasks that were just being published
 };
 
-output_record::output_record(std::shared_ptr<const job_spec> job) : job_(std::move(job)), began_(nanoseconds_now()) {
+output_record::output_record(std::shared_ptr<const job_spec> job, std::string job_file)
+  : job_(std::move(job)), job_file_(std::move(job_file)), began_(nanoseconds_now()) {
   std::unordered_set<std::string> directories;
   for (const auto& stage : job_->stages)
     if (!stage.is_native()) directories.insert(std::get<command_program>(stage.program).output_directory + "/");
@@ -235,6 +236,7 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   if (!own.recorded.empty())
     file->add(line_of({{"run", run},
                        {"job", job_->name},
+                       {"file", job_file_},
                        {"stage", stage.name},
                        {"command", program.words},
                        {"profile", progress.profile},

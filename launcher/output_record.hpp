@@ -4,7 +4,7 @@
 /// task that has made some by which run, from which inputs and by which command. (In the folder itself it would come
 /// between those who compare or copy it.) One JSON object a line:
 ///
-///     {"run": R, "job": NAME, "stage": NAME, "command": [WORD...], "profile": TEXT, "ended": TIME}
+///     {"run": R, "job": NAME, "file": PATH, "stage": NAME, "command": [WORD...], "profile": TEXT, "ended": TIME}
 ///     {"run": R, "partition": N, "inputs": [{"path": P, "bytes": N, "modified": TIME}...], "outputs": [NAME...]}
 ///
 /// where R is SESSION-JOB. Tasks of earlier runs stay in it for as long as an output of theirs does. Nothing depends on
@@ -27,7 +27,8 @@ namespace troupe {
 class output_record {
 public:
   /// Looks at the inputs as they are before the job begins, but for those that it makes itself.
-  explicit output_record(std::shared_ptr<const job_spec> job);
+  /// @param job_file that it was read from
+  output_record(std::shared_ptr<const job_spec> job, std::string job_file);
 
   /// Records what the job has made, as far as this process sees it. @param done accepted attempts
   /// @returns sentences about files that lie there and that it has not made
@@ -48,6 +49,7 @@ private:
                     const std::vector<bool>& done, bool failed, std::vector<std::string>& sentences);
 
   const std::shared_ptr<const job_spec> job_;
+  const std::string job_file_;
   const std::int64_t began_;                           ///< nanoseconds since 1970
   std::unordered_map<std::string, file_state> inputs_; ///< of those that were there
   std::unordered_set<std::string> own_;                ///< paths of the job's own outputs that it reads

@@ -38,7 +38,7 @@ std::optional<recorded_line> parse_line(const std::string& text) {
   const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= deepest; };
   const auto line = nlohmann::json::parse(text, shallow, false);
   if (!line.is_object()) return {};
-  recorded_line out{text_in(line, "run"), text_in(line, "job"), text_in(line, "ended"), {}};
+  recorded_line out{text_in(line, "run"), text_in(line, "job"), text_in(line, "file"), text_in(line, "ended"), {}};
   if (out.run.empty()) return {};
   if (const auto outputs = line.find("outputs"); outputs != line.end() && outputs->is_array()) {
     out.outputs.emplace();

@@ -18,6 +18,7 @@ std::int64_t seconds_of(const std::string& text);
 struct recorded_line {
   std::string run;
   std::string job;
+  std::string file; ///< the job file
   std::string ended;
   std::optional<std::vector<std::string>> outputs; ///< none: the line is about a run
 };

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <variant>
 
 #include <sys/stat.h>
 
 #include <troupe/launcher/output_folder.hpp>
+#include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/scheduling/command_arguments.hpp>
 
 namespace troupe {
@@ -44,23 +47,38 @@ struct replaced {
   std::string text() const { return first + (count == 1 ? "" : " (and " + std::to_string(count - 1) + " more)"); }
 };
 
-result<void> check_stage(const stage_spec& stage) {
+result<void> check_stage(const job_spec& job, const std::string& job_file, const stage_spec& stage) {
   const auto& directory = std::get<command_program>(stage.program).output_directory;
   const auto there = names_in(directory);
   if (there.empty()) return {};
-  const auto recorded = recorded_outputs(directory);
+  const auto is_another = [&](const auto& made) {
+    std::error_code none; // a file that is no more may have become this one
+    return !made.file.empty() && made.file != job_file && made.job != job.name && fs::exists(made.file, none);
+  };
+  const auto jobs = recorded_jobs(directory);
+  const bool any_other = std::any_of(jobs.begin(), jobs.end(), is_another);
+  std::optional<std::unordered_map<std::string, recorded_output>> recorded;
   replaced folders;
   replaced of_nobody;
+  replaced of_another;
+  std::string another; // that has made the first of these
   for (std::size_t p = 0; p < stage.arguments->size(); ++p) {
     const auto decoded = decode_command_arguments((*stage.arguments)[p]);
     if (!decoded) continue;
     for (const auto& name : decoded->outputs) {
       if (!there.contains(without_case(name.substr(0, name.find('/'))))) continue;
-      const auto made = who_made(directory, name, recorded);
+      const auto by = made_by(directory, name).by;
+      if (by == maker::nobody || (by != maker::somebody_else && !any_other)) continue;
+      if (!recorded) recorded = recorded_outputs(directory);
+      const auto made = who_made(directory, name, *recorded);
       const auto path = directory + "/" + name;
       struct stat status {};
       if (made.by == maker::somebody_else && ::lstat(path.c_str(), &status) == 0)
         (S_ISDIR(status.st_mode) ? folders : of_nobody).add(path);
+      else if (made.by == maker::task && is_another(made)) {
+        if (of_another.count == 0) another = made.job + " (" + made.file + ")";
+        of_another.add(path);
+      }
     }
   }
   const auto fault = [&](const std::string& what) {
@@ -73,15 +91,18 @@ result<void> check_stage(const stage_spec& stage) {
     return fault("its output " + of_nobody.first + " would replace a file that no job has made" +
                  of_nobody.text().substr(of_nobody.first.size()) +
                  "; move what is there to another place, give another output:, or run it with --overwrite");
+  if (of_another.count > 0)
+    return fault("its output " + of_another.text() + " would replace what job " + another +
+                 " has made; give another output:, or run it with --overwrite");
   return {};
 }
 
 } // namespace
 
-result<void> check_replaced(const job_spec& job) {
+result<void> check_replaced(const job_spec& job, const std::string& job_file) {
   for (const auto& stage : job.stages) {
     if (stage.is_native() || !stage.arguments) continue;
-    if (auto good = check_stage(stage); !good) return good;
+    if (auto good = check_stage(job, job_file, stage); !good) return good;
   }
   return {};
 }

@@ -135,7 +135,8 @@ int main(int argc, char** argv) {
   add_config_file(*run_app, cluster.settings, "Settings from a YAML file", false);
   add_conf(*run_app, cluster.settings);
   add_json(*run_app, cluster.json);
-  run_app->add_flag("--overwrite", overwrite, "Replace files at its outputs also where no job has made them");
+  run_app->add_flag("--overwrite", overwrite,
+                    "Replace files at its outputs also where no job has made them, or another one");
   run_app->callback([&] {
     chosen = [&] {
       if (!file.empty()) return run(cluster, file, overwrite);

@@ -12,10 +12,12 @@
 #include <troupe/launcher/commands/cluster_choice.hpp>
 #include <troupe/launcher/commands/json_output.hpp>
 #include <troupe/launcher/destination.hpp>
+#include <troupe/launcher/earlier_outputs.hpp>
 #include <troupe/launcher/ending_time.hpp>
 #include <troupe/launcher/interruption.hpp>
 #include <troupe/launcher/kept_session.hpp>
 #include <troupe/launcher/local_directories.hpp>
+#include <troupe/launcher/output_claim.hpp>
 #include <troupe/launcher/output_record.hpp>
 #include <troupe/launcher/progress_display.hpp>
 #include <troupe/launcher/replaced_outputs.hpp>
@@ -94,9 +96,6 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
       load_job(job_file, {static_cast<std::uint32_t>(s.get(keys::task_max_failures)), s.get(keys::scheduler_pool),
                           s.get(keys::stage_timeout), s.get(keys::task_timeout), s.get(keys::barrier_sync_timeout)});
   if (!job) return complain(job.error());
-  if (!overwrite && runs_here(s)) // elsewhere its outputs may lie on other file systems
-    if (auto good = check_replaced(*job); !good) return complain(good.error());
-
   if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {
     // The commands are this process's own.
     keeper_options keeping;
@@ -108,8 +107,20 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
     if (const auto code = run_below_keeper(std::move(keeping))) return *code;
   }
   const auto spec = std::make_shared<const job_spec>(std::move(*job));
-  output_record record{spec}; // while Ctrl-C still ends this at once
   session_guard guard;
+  const auto base = run_directory::base_of(s.get(keys::run_directory));
+  guard.watch(base + "/outputs"); // it sweeps what lies beside it, and so the claim
+  const auto claim = output_claim::take(*spec, base, runs_here(s) ? "" : s.get(keys::master));
+  if (!claim) return complain(claim.error());
+  std::error_code unknown;
+  const auto real_file = std::filesystem::weakly_canonical(job_file, unknown).string();
+  if (runs_here(s)) { // elsewhere its outputs may lie on other file systems
+    if (!overwrite)
+      if (auto good = check_replaced(*spec, real_file); !good) return complain(good.error());
+    for (const auto& warning : what_earlier_runs_have_left(*spec))
+      std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
+  }
+  output_record record{spec, real_file}; // while Ctrl-C still ends this at once
   interruption stop{ending_time(s)};
   progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
   application::options opts;

@@ -126,7 +126,8 @@ TEST_P(records, say_what_is_whose) {
   EXPECT_THAT(last_output, Not(HasSubstr("earlier run")));
   const auto record = at("out/.troupe/make.jsonl");
   auto text = content(record);
-  EXPECT_THAT(text, HasSubstr(R"("job":"own","stage":"make","command":["cp","{input}","{output}"],"profile":)"));
+  EXPECT_THAT(text, HasSubstr(R"("job":"own","file":")" + at("job.yaml") +
+                              R"(","stage":"make","command":["cp","{input}","{output}"],"profile":)"));
   EXPECT_THAT(text, HasSubstr("\"inputs\":[{\"path\":\"" + at("a.txt") + "\",\"bytes\":4,\"modified\":\"20"));
   EXPECT_EQ(lines(record), 4u) << text;
 
@@ -302,6 +303,95 @@ TEST_P(task_environment, says_how_many_programs_are_above_and_ends_what_would_ne
   EXPECT_EQ(with_depth("9"), 0) << last_output;
   EXPECT_EQ(with_depth("10"), 2);
   EXPECT_THAT(last_output, HasSubstr("TROUPE_DEPTH = 10, at most 9"));
+}
+
+/// However the command names them. It may be meant so, and is said.
+TEST_F(own_data, what_an_earlier_run_has_left_where_a_command_looks_is_told) {
+  for (const auto* name : {"a.txt", "b.txt"}) std::ofstream{at(name)} << name << "\n";
+  const auto run_with = [&](const std::string& files, const std::string& reads) {
+    std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: [" << files
+                                  << "], run: [cp, '{input}', '{output}'], outputs: ['{name}']}\n"
+                                  << "  all: {after: [make], environment: {HERE: " << at("") << "}, run: [sh, -c, '"
+                                  << reads << " >\"$0\"', '{output}'], outputs: [all]}\n";
+    return run({"run", at("job.yaml")});
+  };
+  const auto whole_folder = "find " + at("out/make") + " -type f | sort | xargs cat";
+  EXPECT_EQ(run_with("a.txt, b.txt", whole_folder), 0) << last_output;
+  EXPECT_THAT(last_output, Not(HasSubstr("warning")));
+  std::ofstream{at("out/make/notes")} << "the user\n"; // is no output
+  const auto tells = HasSubstr("also finds " + at("out/make/a.txt") + ", which another run has made;");
+  for (const auto& reads : {whole_folder, "cd " + at("") + "; cat out/make/*.txt", std::string{"cat $HERE/out/make/*"},
+                            std::string{"cat ${HERE}/out/make/a.txt"}, "grep -rh . " + at("out"),
+                            std::string{"cd $HERE/out; cat make/a*"}, std::string{"ls $HERE/out/*/a.txt"}}) {
+    EXPECT_EQ(run_with("b.txt", reads), 0) << reads << last_output;
+    EXPECT_THAT(last_output, AllOf(HasSubstr("warning: stage all: "), tells)) << reads;
+    EXPECT_THAT(last_output, HasSubstr("write {inputs} with after: [make]"));
+  }
+  // Other files, folders of other names, and a folder of another host.
+  for (const auto& reads : {"cat " + at("out/make/b.txt"), std::string{"cat $HERE/out/make/*.csv || true"},
+                            std::string{"mkdir -p out/make; ls out/make $TMPDIR/out/make || true"},
+                            "echo nas:" + at("out/make/"), "ls " + at("out/maker") + " || true"}) {
+    EXPECT_EQ(run_with("b.txt", reads), 0) << reads << last_output;
+    EXPECT_THAT(last_output, Not(HasSubstr("also finds"))) << reads;
+  }
+  // Of a stage that is no more, or is another job's.
+  for (const std::string reads : {"*", "make"}) {
+    std::ofstream{at("job.yaml")} << "name: own\nstages:\n  all: {run: [sh, -c, 'cat " << at("out/") << reads
+                                  << "/b.txt >$1', sh, '{output}'], outputs: [all]}\n";
+    EXPECT_EQ(run({"run", at("job.yaml")}), 0) << last_output;
+    EXPECT_EQ(last_output.find("also finds " + at("out/make/b.txt")) != std::string::npos, reads == "*") << last_output;
+  }
+}
+
+TEST_F(own_data, what_another_job_has_made_is_not_replaced_unasked) {
+  EXPECT_EQ(run({"run", job("run: [sh, -c, 'echo one >\"$0\"', '{output}'], outputs: [o]")}), 0) << last_output;
+  std::ofstream{at("other.yaml")} << "name: other\nstages:\n  make: {run: [sh, -c, 'echo two >\"$0\"', '{output}'], "
+                                     "outputs: [o]}\n";
+  EXPECT_EQ(run({"run", at("other.yaml")}), 2);
+  EXPECT_THAT(last_output, HasSubstr("its output " + at("out/make/o") + " would replace what job own (" +
+                                     at("job.yaml") + ") has made; give"));
+  EXPECT_EQ(content(at("out/make/o")), "one\n");
+  // A job that is renamed, or has another file, is the same.
+  std::ofstream{at("job.yaml")} << "name: new\nstages: {make: {run: [touch, '{output}'], outputs: [o]}}\n";
+  EXPECT_EQ(run({"run", at("job.yaml")}), 0) << last_output;
+  fs::copy(at("job.yaml"), at("new.yaml"));
+  EXPECT_EQ(run({"run", at("new.yaml")}), 0) << last_output;
+  EXPECT_EQ(run({"run", at("other.yaml")}), 2) << last_output;
+  EXPECT_EQ(run({"run", at("other.yaml"), "--overwrite"}), 0) << last_output;
+  EXPECT_EQ(run({"run", at("other.yaml")}), 0) << "its own by now: " << last_output;
+  EXPECT_EQ(content(at("out/make/o")), "two\n");
+  fs::rename(at("other.yaml"), at("third.yaml"));
+  const auto text = content(at("third.yaml"));
+  std::ofstream{at("third.yaml")} << "name: third" << text.substr(text.find('\n'));
+  EXPECT_EQ(run({"run", at("third.yaml")}), 0) << "the other job's file is no more: " << last_output;
+}
+
+TEST_F(own_data, one_run_at_a_time_makes_an_output) {
+  const auto waits = job("run: [sh, -c, 'echo >" + at("begun") + "; until [ -e " + at("go") +
+                         " ]; do sleep 0.1; done; echo done >\"$0\"', '{output}'], outputs: [o]");
+  const auto begun = [&] {
+    auto process = started({"run", waits});
+    EXPECT_TRUE(testing::wait_until([&] { return fs::exists(at("begun")); })) << process->output();
+    return process;
+  };
+  const auto first = begun();
+  for (const auto& arguments : {std::vector<std::string>{"run", waits}, {"run", waits, "--overwrite"}}) {
+    EXPECT_EQ(run(arguments), 2) << last_output;
+    EXPECT_THAT(last_output, AllOf(HasSubstr("stage make: another run (process "),
+                                   HasSubstr(", job own) is making " + at("out/make/o"))));
+  }
+  std::ofstream{at("beside.yaml")} << "name: beside\nstages: {other: {run: [touch, '{output}'], outputs: [o]}}\n";
+  std::ofstream{at("apart.yaml")} << "name: own\nstages: {make: {run: [touch, '{output}'], outputs: [other]}}\n";
+  for (const auto* other : {"beside.yaml", "apart.yaml"})
+    EXPECT_EQ(run({"run", at(other)}), 0) << "other files: " << last_output;
+  std::ofstream{at("go")};
+  EXPECT_EQ(first->wait(), 0) << first->output();
+  for (const auto* file : {"go", "begun"}) fs::remove(at(file));
+  const auto killed = begun();
+  kill_all();
+  std::ofstream{at("go")};
+  EXPECT_EQ(run({"run", waits}), 0) << "the other one was killed: " << last_output;
+  EXPECT_EQ(content(at("out/make/o")), "done\n");
 }
 
 TEST_P(failed_commands, leave_why_each_of_them_has_failed) {
