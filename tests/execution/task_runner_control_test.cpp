@@ -3,6 +3,7 @@
 #include <set>
 #include <unistd.h>
 
+#include "process_fixture.hpp"
 #include "runner_fixture.hpp"
 
 namespace troupe::testing_execution {
