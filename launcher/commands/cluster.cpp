@@ -11,6 +11,7 @@
 #include <troupe/launcher/local_directories.hpp>
 #include <troupe/launcher/node.hpp>
 #include <troupe/launcher/run_directory.hpp>
+#include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/config/task_variables.hpp>
