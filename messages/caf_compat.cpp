@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <future>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <caf/actor_registry.hpp>
 #include <caf/message.hpp>
@@ -200,6 +203,20 @@ result<void> set_caf_option(caf::actor_system_config& config, std::string_view k
 }
 
 namespace detail {
+
+void await_listening(caf::actor_system& system) {
+  auto& loop = system.middleman().backend();
+  // Nobody else runs that loop: waiting for it here would be for ever.
+  if (std::this_thread::get_id() == loop.thread_id() ||
+      caf::get_or(system.config(), "middleman.manual-multiplexing", false))
+    return;
+  // The loop takes one of these at a time, in their order, and registers its sockets after each.
+  auto passed = std::make_shared<std::promise<void>>();
+  auto there = passed->get_future();
+  // A loop that has ended drops it, and the promise with it.
+  loop.post([passed = std::move(passed)] { passed->set_value(); });
+  there.wait();
+}
 
 void close_at_end(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::uint16_t port) {
   const auto of = caf::actor_cast<caf::actor_addr>(whom);

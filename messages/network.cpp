@@ -2,12 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <future>
 #include <memory>
 #include <optional>
 #include <set>
-#include <thread>
-#include <utility>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -72,20 +69,6 @@ result<std::string> reach(caf::actor_system& system, const std::string& host, st
     if (!unanswered || clock::now() >= deadline) return not_connected(system, host, port, *failed, patience);
     if (stop()) return make_error(ec::cancelled, "interrupted");
   }
-}
-
-void await_listening(caf::actor_system& system) {
-  auto& loop = system.middleman().backend();
-  // Nobody else runs that loop: waiting for it here would be for ever.
-  if (std::this_thread::get_id() == loop.thread_id() ||
-      caf::get_or(system.config(), "middleman.manual-multiplexing", false))
-    return;
-  // The loop takes one of these at a time, in their order, and registers its sockets after each.
-  auto passed = std::make_shared<std::promise<void>>();
-  auto there = passed->get_future();
-  // A loop that has ended drops it, and the promise with it.
-  loop.post([passed = std::move(passed)] { passed->set_value(); });
-  there.wait();
 }
 
 error not_bound(const std::string& address, std::uint16_t port, const std::string& what) {

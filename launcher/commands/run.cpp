@@ -110,7 +110,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   session_guard guard;
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   guard.watch(base + "/outputs"); // it sweeps what lies beside it, and so the claim
-  const auto claim = output_claim::take(*spec, base, runs_here(s) ? "" : s.get(keys::master));
+  const auto claim = output_claim::take(*spec, base, runs_here(s) ? "" : to_string(*parse_master(s.get(keys::master))));
   if (!claim) return complain(claim.error());
   std::error_code unknown;
   const auto real_file = std::filesystem::weakly_canonical(job_file, unknown).string();

@@ -33,7 +33,7 @@ std::optional<int> main_hook(int, char**) {
 
 temporary_directory::temporary_directory() {
   std::error_code ec;
-  auto base = fs::temp_directory_path(ec);
+  auto base = fs::canonical(fs::temp_directory_path(ec), ec); // the product names files by where they are
   if (ec) base = "/tmp";
   auto text = (base / "troupe-test-XXXXXX").string();
   if (!mkdtemp(text.data())) throw std::runtime_error("cannot make " + text + ": " + std::strerror(errno));
