@@ -44,11 +44,12 @@ bool is_folder(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// A folder that only this user can look into.
-bool make_private(const fs::path& path) {
+/// A folder that only this user can look into. @returns 0, or an errno
+int make_private(const fs::path& path) {
   struct stat status {};
-  return (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) && ::lstat(path.c_str(), &status) == 0 &&
-         S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+  if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &status) != 0) return errno;
+  if (!S_ISDIR(status.st_mode)) return ENOTDIR;
+  return status.st_uid == ::geteuid() ? 0 : EACCES;
 }
 
 struct log_file {
@@ -85,17 +86,24 @@ std::int64_t failure_logs::system_seconds() { return std::time(nullptr); }
 failure_logs::failure_logs(std::string session, log_limits limits, clock now)
   : session_(std::move(session)), limits_(limits), now_(std::move(now)) {}
 
-/// Calls `keep` when the folder is there, and again while it keeps nothing.
+/// Calls `keep`, which returns 0 or an errno, when the folder is there, and again while it keeps nothing. @returns the
+/// same, or why there is no folder
 template <class Keep>
-void failure_logs::keep_in(const fs::path& logs, const fs::path& folder, Keep keep) {
+int failure_logs::keep_in(const fs::path& logs, const fs::path& folder, Keep keep) {
   constexpr int most_rounds = 5; // others may be removing what was empty
+  int fault = 0;
   for (int round = 0; round < most_rounds; ++round) {
     std::error_code failed;
     fs::create_directories(logs.parent_path().parent_path(), failed);
-    ::mkdir(logs.parent_path().c_str(), 0777);
-    if (failed || !is_folder(logs.parent_path())) return;
-    if (make_private(logs) && make_private(folder) && keep()) return;
+    if (failed) return failed.value();
+    const int made = ::mkdir(logs.parent_path().c_str(), 0777) == 0 ? 0 : errno;
+    if (!is_folder(logs.parent_path())) return made == 0 || made == EEXIST ? ENOTDIR : made;
+    fault = make_private(logs);
+    if (fault == 0) fault = make_private(folder);
+    if (fault == 0) fault = keep();
+    if (fault == 0) break;
   }
+  return fault;
 }
 
 kept_logs failure_logs::keep(const std::string& output_directory, job_id job, const std::string& attempt,
@@ -109,18 +117,20 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   if (!any) return {};
   fs::path logs;
   kept_logs kept;
+  std::string fault; // of the first place, which is the one that its user expects
   for (const auto& place : places_for(output_directory)) {
     logs = place;
     const auto folder = logs / folder_of(job);
     const auto file = (folder / attempt).string();
-    keep_in(logs, folder, [&] {
-      kept = {keep_one(attempt_directory + "/stdout", file + ".out"),
-              keep_one(attempt_directory + "/stderr", file + ".err")};
-      return !kept.out.empty() || !kept.err.empty();
+    const int failed = keep_in(logs, folder, [&] {
+      const int out = keep_one(attempt_directory + "/stdout", file + ".out", kept.out);
+      const int err = keep_one(attempt_directory + "/stderr", file + ".err", kept.err);
+      return !kept.out.empty() || !kept.err.empty() ? 0 : std::max(out, err);
     });
-    if (!kept.out.empty() || !kept.err.empty()) break;
+    if (failed == 0) break;
+    if (fault.empty()) fault = logs.string() + ": " + std::generic_category().message(failed);
   }
-  if (kept.out.empty() && kept.err.empty()) return {};
+  if (kept.out.empty() && kept.err.empty()) return {.fault = std::move(fault)};
   tally since;
   for (const auto& path : {kept.out, kept.err})
     if (!path.empty() && ::lstat(path.c_str(), &status) == 0) {
@@ -154,23 +164,28 @@ std::string failure_logs::keep_report(const std::string& output_directory, job_i
     keep_in(logs, folder, [&] {
       const descriptor file{
           ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
-      kept = file && write_all(file.get(), text) == 0;
-      return kept;
+      const int failed = file ? write_all(file.get(), text) : errno;
+      kept = failed == 0;
+      return failed;
     });
     if (kept) return path;
   }
   return "";
 }
 
-/// @returns the new path; "" where there is nothing, or more than may be kept
-std::string failure_logs::keep_one(const std::string& from, const std::string& to) {
+/// @param kept the new path; "" where there is nothing, or more than may be kept, or where that has failed
+/// @returns 0, or an errno where it has failed
+int failure_logs::keep_one(const std::string& from, const std::string& to, std::string& kept) {
+  kept.clear();
   struct stat status {};
   if (::lstat(from.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0 ||
       static_cast<std::uint64_t>(status.st_size) > limits_.bytes)
-    return "";
+    return 0;
   // The same file under another name where it can be: its attempt's directory goes with the session.
-  const bool kept = ::link(from.c_str(), to.c_str()) == 0 || copy_file_as_it_is(from, to) == 0;
-  return kept ? to : "";
+  if (::link(from.c_str(), to.c_str()) != 0)
+    if (const int failed = copy_file_as_it_is(from, to)) return failed;
+  kept = to;
+  return 0;
 }
 
 void failure_logs::tidy_once(const std::string& output_directory) {

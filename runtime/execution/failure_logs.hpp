@@ -8,7 +8,7 @@
 ///
 /// (`logs-UID` where another user has made that, and below the stage's own folder where PARENT cannot be written to).
 /// Only this user can read them. Nothing depends on them: where they cannot be kept, the attempt fails as it would
-/// have.
+/// have, and says so.
 
 #include <chrono>
 #include <cstddef>
@@ -35,6 +35,7 @@ struct log_limits {
 struct kept_logs {
   std::string out;
   std::string err;
+  std::string fault; ///< where and why nothing could be kept; "" where something is, and where there is nothing to keep
 };
 
 /// Any thread.
@@ -64,8 +65,8 @@ private:
   };
   std::string folder_of(job_id job) const;
   template <class Keep>
-  static void keep_in(const std::filesystem::path& logs, const std::filesystem::path& folder, Keep keep);
-  std::string keep_one(const std::string& from, const std::string& to);
+  static int keep_in(const std::filesystem::path& logs, const std::filesystem::path& folder, Keep keep);
+  int keep_one(const std::string& from, const std::string& to, std::string& kept);
   void tidy(const std::string& logs);
 
   const std::string session_;

@@ -114,6 +114,21 @@ TEST_F(failure_logs_test, of_what_was_not_printed_are_not_made) {
   EXPECT_THAT(all(), ElementsAre("s-5/1.0.0.err"));
 }
 
+TEST_F(failure_logs_test, that_cannot_be_kept_say_where_and_why) {
+  print("printed", "text");
+  fs::create_directories(out);
+  for (const auto& folder_of_all : {scratch.file("out/.troupe"), out + "/.troupe"})
+    std::ofstream{folder_of_all} << "in its way";
+  auto l = logs();
+  EXPECT_EQ(l.keep(out, {5}, "1.0.0", attempt).fault, folder + ": Not a directory");
+  fs::remove(out + "/.troupe");
+  const auto kept = l.keep(out, {5}, "1.0.0", attempt);
+  EXPECT_EQ(kept.err, out + "/.troupe/logs/s-5/1.0.0.err");
+  EXPECT_EQ(kept.fault, "");
+  print("", "");
+  EXPECT_EQ(l.keep(out, {5}, "1.0.1", attempt).fault, "") << "there is nothing to keep";
+}
+
 TEST_F(failure_logs_test, go_when_they_are_old) {
   constexpr std::int64_t day = 24 * 60 * 60;
   auto l = logs();
