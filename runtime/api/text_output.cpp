@@ -165,6 +165,15 @@ void clear(const std::string& apart, std::error_code& code) {
   }
 }
 
+/// A folder and those above it, the innermost first, up to one that is there.
+std::vector<std::string> missing_folders(fs::path path) {
+  std::vector<std::string> missing;
+  std::error_code ignored;
+  for (; path.has_relative_path() && !fs::exists(fs::symlink_status(path, ignored)); path = path.parent_path())
+    missing.push_back(path);
+  return missing;
+}
+
 } // namespace
 
 text_directory::text_directory(const std::string& path) {
@@ -179,9 +188,14 @@ text_directory::text_directory(const std::string& path) {
   if (code) cannot("find", path, code);
   apart_ = path_ + "/" + place_apart;
   staging_ = apart_ + "/" + std::string{staging_name} + "XXXXXX";
-  made_ = fs::create_directories(path_, code);
-  if (code) cannot("make the directory", path_, code);
-  const bool is_empty = made_ || fs::is_empty(path_, code);
+  made_ = missing_folders(path_);
+  const bool is_new = fs::create_directories(path_, code);
+  if (code) {
+    roll_back();
+    cannot("make the directory", path_, code);
+  }
+  if (!is_new) made_.clear();
+  const bool is_empty = is_new || fs::is_empty(path_, code);
   if (code) cannot("read the directory", path_, code);
   // The directory belongs to who makes the place apart, and after his end to who locks his mark.
   const bool is_own = is_empty ? fs::create_directory(apart_, code) && mark_as_own(code) : take_over();
@@ -243,7 +257,9 @@ void text_directory::roll_back() noexcept {
   std::error_code ignored;
   remove_apart();
   for (std::uint32_t p = 0; p < published_; ++p) fs::remove(path_ + "/" + part_name(p), ignored);
-  if (made_) fs::remove(path_, ignored);
+  // One that somebody has put something in stays, and so do those above it.
+  for (const auto& folder : made_)
+    if (fs::remove(folder, ignored); ignored) break;
 }
 
 /// Tasks that have not noticed yet that they are to end make no more files in what has gone.

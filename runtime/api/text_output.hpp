@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <troupe/runtime/api/operation_entry.hpp>
 #include <troupe/runtime/storage/descriptor.hpp>
@@ -42,7 +43,7 @@ private:
   std::string apart_;   ///< in it, and there as long as somebody writes
   std::string staging_; ///< in that, under a name that no other job has
   descriptor lock_;     ///< the mark in `apart_`, locked where it can be
-  bool made_ = false;   ///< the directory was not there before
+  std::vector<std::string> made_; ///< it and folders above it that were not there before, the innermost first
   std::uint32_t published_ = 0;
   bool committed_ = false;
 };

@@ -289,10 +289,20 @@ TEST_F(text_files_test, of_a_job_that_fails_leave_nothing) {
     return std::to_string(n);
   });
   EXPECT_THAT(message_of([&] { lines.save_as_text(out); }), HasSubstr("no more"));
-  EXPECT_FALSE(fs::exists(out));
+  EXPECT_FALSE(fs::exists(folder_ / "deep")) << "nor do the folders above it";
   fs::create_directories(out);
   EXPECT_THAT(message_of([&] { lines.save_as_text(out); }), HasSubstr("no more"));
   EXPECT_THAT(names(out), IsEmpty()) << "a directory that was there stays";
+}
+
+TEST_F(text_files_test, a_folder_that_cannot_be_made_leaves_nothing_and_harms_nothing) {
+  const auto link = folder_ / "link";
+  fs::create_symlink(folder_ / "nowhere", link);
+  EXPECT_THAT(message_of([&] { troupe::detail::text_directory{link.string()}; }), HasSubstr("cannot make the directory"));
+  EXPECT_TRUE(fs::is_symlink(link));
+  const auto too_long = (folder_ / "deep" / std::string(300, 'x')).string();
+  EXPECT_THAT(message_of([&] { troupe::detail::text_directory{too_long}; }), HasSubstr("name too long"));
+  EXPECT_FALSE(fs::exists(folder_ / "deep"));
 }
 
 TEST_F(text_files_test, are_written_by_one_job_at_a_time) {
