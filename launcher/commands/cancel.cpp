@@ -14,7 +14,7 @@ bool is_open(const job_progress& job) { return job.state == job_state::accepted 
 
 int cancel_group(application& app, const cluster_flags& flags, const std::string& group) {
   const auto ended = app.jobs()->cancel_group(group, asked);
-  if (!ended) return complain(ended.error());
+  if (!ended) return complain(ended.error(), flags.json);
   if (flags.json) {
     auto jobs = nlohmann::ordered_json::array();
     for (const auto job : *ended) jobs.push_back(job.value);
@@ -30,7 +30,7 @@ int cancel_job(application& app, const cluster_flags& flags, const job_progress&
   const bool open = is_open(job);
   if (open)
     if (const auto ended = app.jobs()->cancel(job.job, "cancelled by `troupe cancel`"); !ended)
-      return complain(ended.error());
+      return complain(ended.error(), flags.json);
   if (flags.json)
     print_json({{"job", job.job.value}, {"cancelled", open}});
   else if (open)
@@ -42,7 +42,8 @@ int cancel_job(application& app, const cluster_flags& flags, const job_progress&
 
 int cancel_stage(application& app, const cluster_flags& flags, const job_progress& job, std::uint32_t index) {
   // Asked also where there is nothing to do: the driver knows which stages there are.
-  if (const auto ended = app.jobs()->cancel_stage(job.job, index, asked); !ended) return complain(ended.error());
+  if (const auto ended = app.jobs()->cancel_stage(job.job, index, asked); !ended)
+    return complain(ended.error(), flags.json);
   const auto& stage = job.stages.at(index);
   const bool open = is_open(job) && stage.state != stage_state::complete;
   if (flags.json)
@@ -61,21 +62,22 @@ int cancel_stage(application& app, const cluster_flags& flags, const job_progres
 
 int cancel(const cluster_flags& flags, const cancel_flags& what) {
   const auto job = what.job.empty() ? result<job_id>{job_id{}} : parse_job(what.job);
-  if (!job) return complain(job.error());
+  if (!job) return complain(job.error(), flags.json);
   const auto stage = what.stage.empty() ? std::optional<std::uint64_t>{0} : parse_number(what.stage);
   if (!stage || *stage > max_tasks_per_stage)
     return complain(make_error(ec::invalid_argument, "'" + printable(what.stage) +
                                                          "' is no stage: messages and `troupe jobs --json` number the "
-                                                         "stages of a job from 0"));
+                                                         "stages of a job from 0"),
+                    flags.json);
   const auto cluster = choose_cluster(flags);
-  if (!cluster) return complain(cluster.error());
+  if (!cluster) return complain(cluster.error(), flags.json);
   const auto app = connect_to(*cluster, "cancel");
-  if (!app) return complain(app.error());
+  if (!app) return complain(app.error(), flags.json);
   if (!what.group.empty()) return cancel_group(**app, flags, what.group);
   const auto status = (*app)->jobs()->status();
-  if (!status) return complain(status.error());
+  if (!status) return complain(status.error(), flags.json);
   const auto known = find_job(*status, *job);
-  if (!known) return complain(known.error());
+  if (!known) return complain(known.error(), flags.json);
   if (what.stage.empty()) return cancel_job(**app, flags, **known);
   return cancel_stage(**app, flags, **known, static_cast<std::uint32_t>(*stage));
 }

@@ -38,8 +38,8 @@ void print_up(const session_record& session, std::size_t count, bool json) {
   std::cout.flush();
 }
 
-int not_up(const error& why) {
-  if (why.code != ec::cancelled) return complain(why);
+int not_up(const error& why, bool json) {
+  if (why.code != ec::cancelled) return complain(why, json);
   std::cerr << "troupe: interrupted: the cluster was not started\n";
   return 130;
 }
@@ -48,25 +48,25 @@ int not_up(const error& why) {
 
 int node(const setting_flags& flags, bool json) {
   const auto loaded = load_settings(flags.source());
-  if (!loaded) return complain(loaded.error());
+  if (!loaded) return complain(loaded.error(), false);
   const auto what = read_node(loaded->documents.front());
-  if (!what) return complain(what.error());
+  if (!what) return complain(what.error(), false);
   return run_node(*what, loaded->effective, {.config_file = absolute(flags.config_file), .json = json});
 }
 
 int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   const auto loaded = load_settings(flags.source());
-  if (!loaded) return complain(loaded.error());
+  if (!loaded) return complain(loaded.error(), json);
   const auto file = absolute(flags.config_file);
   auto description = read_cluster(loaded->documents.front(), std::filesystem::path{file}.parent_path().string());
-  if (!description) return complain(description.error());
+  if (!description) return complain(description.error(), json);
   // Before anything is started, since waiting for them would not help.
   const auto defaults = default_profile(loaded->effective, rules_of(loaded->effective, master_kind::local_cluster));
-  if (!defaults) return complain(defaults.error());
+  if (!defaults) return complain(defaults.error(), json);
   if (auto fit =
           check_room(*description, *defaults, overhead_rule_of(loaded->effective), loaded->documents.front().file);
       !fit)
-    return complain(fit.error());
+    return complain(fit.error(), json);
   std::size_t standing = 0;
   for (const auto& e : description->executors) standing += e.count;
   driver_session_options options;
@@ -75,9 +75,13 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   options.config_file = file;
   if (foreground) {
     options.warn_on_stderr = true;
-    options.on_ready = [json](const session_record& session, std::size_t count) { print_up(session, count, json); };
+    bool printed = false;
+    options.on_ready = [json, &printed](const session_record& session, std::size_t count) {
+      print_up(session, count, json);
+      printed = true;
+    };
     const auto ran = run_driver_session(options);
-    return ran ? 0 : not_up(ran.error());
+    return ran ? 0 : not_up(ran.error(), json && !printed);
   }
   // The record lies in the run directory, whose path is all that has to come back.
   const auto directory = run_in_background(
@@ -91,9 +95,9 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
         return exit_code_of(ran.error().code);
       },
       ending_time(options.effective));
-  if (!directory) return not_up(directory.error());
+  if (!directory) return not_up(directory.error(), json);
   const auto session = read_session(*directory);
-  if (!session) return complain(session.error());
+  if (!session) return complain(session.error(), json);
   for (const auto& warning : session->warnings) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   print_up(*session, standing, json);
   return 0;
@@ -101,11 +105,12 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
 
 int cluster_down(const cluster_flags& flags) {
   const auto cluster = choose_cluster(flags);
-  if (!cluster) return complain(cluster.error());
+  if (!cluster) return complain(cluster.error(), flags.json);
   if (!cluster->record)
     return complain(make_error(ec::invalid_configuration,
                                "the driver at " + cluster->effective.get(keys::master) +
-                                   " was not started by you on this machine: end it where it was started"));
+                                   " was not started by you on this machine: end it where it was started"),
+                    flags.json);
   const auto& session = *cluster->record;
   // By signal, since a driver that hangs does not listen to messages.
   kill(session.pid, SIGTERM);

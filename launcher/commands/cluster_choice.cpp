@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <troupe/launcher/commands/json_output.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/text_table.hpp>
 
@@ -18,7 +19,8 @@ settings_source setting_flags::source() const {
   return out;
 }
 
-int complain(const error& why) {
+int complain(const error& why, bool json) {
+  if (json) print_json({{"error", json_of(why)}});
   std::cerr << "troupe: " << printable(why.message, true) << '\n';
   return exit_code_of(why.code);
 }

@@ -55,7 +55,8 @@ struct log_flags {
 };
 int logs(const cluster_flags& flags, const log_flags& what);
 
-/// Prints the error. @returns its exit code
-int complain(const error& why);
+/// Prints the error; on standard output as well, as a document with the member `error`, for a command that was asked
+/// for JSON and has printed none. @returns its exit code
+int complain(const error& why, bool json);
 
 } // namespace troupe::commands

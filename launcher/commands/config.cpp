@@ -19,10 +19,10 @@ int version(bool json) {
 
 int config_show(const setting_flags& flags, bool json) {
   const auto loaded = load_settings(flags.source());
-  if (!loaded) return complain(loaded.error());
+  if (!loaded) return complain(loaded.error(), json);
   // Any of Troupe's files may be shown, so that its settings can be checked before it is used.
   for (const auto& document : loaded->documents)
-    if (auto good = check_root(document, {"node", "cluster", "profiles"}); !good) return complain(good.error());
+    if (auto good = check_root(document, {"node", "cluster", "profiles"}); !good) return complain(good.error(), json);
   const auto all = loaded->effective.explain();
   if (json) {
     auto out = nlohmann::ordered_json::array();

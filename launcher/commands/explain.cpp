@@ -92,24 +92,27 @@ void print(const std::string& text) {
 
 int explain(const cluster_flags& flags, const std::string& job_text, const std::string& stage_text) {
   const auto job = parse_job(job_text);
-  if (!job) return complain(job.error());
+  if (!job) return complain(job.error(), flags.json);
   const auto stage = stage_text.empty() ? std::optional<std::uint64_t>{0} : parse_number(stage_text);
   if (!stage)
     return complain(make_error(ec::invalid_argument,
-                               "'" + printable(stage_text) + "' is no stage: the stages of a job are numbered from 0"));
+                               "'" + printable(stage_text) + "' is no stage: the stages of a job are numbered from 0"),
+                    flags.json);
   const auto cluster = choose_cluster_of_job(flags);
-  if (!cluster) return complain(cluster.error());
+  if (!cluster) return complain(cluster.error(), flags.json);
   const auto app = connect_to(*cluster, "explain");
-  if (!app) return complain(app.error());
+  if (!app) return complain(app.error(), flags.json);
   auto answer = (*app)->jobs()->explain(*job);
   if (!answer && answer.error().code == ec::not_found)
-    return complain(make_error(ec::not_found, answer.error().message + ": `troupe jobs` lists those that are known"));
-  if (!answer) return complain(answer.error());
+    return complain(make_error(ec::not_found, answer.error().message + ": `troupe jobs` lists those that are known"),
+                    flags.json);
+  if (!answer) return complain(answer.error(), flags.json);
   if (!stage_text.empty() && !answer->stages.empty()) {
     if (*stage >= answer->stages.size())
       return complain(make_error(ec::not_found, "job " + std::to_string(job->value) + " has no stage " + stage_text +
                                                     ": its stages have the numbers 0 to " +
-                                                    std::to_string(answer->stages.size() - 1)));
+                                                    std::to_string(answer->stages.size() - 1)),
+                      flags.json);
     answer->stages = {answer->stages[*stage]};
     std::erase_if(answer->failures, [&](const auto& f) { return !f.is_loss && f.stage != *stage; });
   }

@@ -66,6 +66,8 @@ json_value json_of(const session_record& session) {
           {"directory", session.directory}};
 }
 
+json_value json_of(const error& why) { return {{"kind", to_string(why.code)}, {"message", why.message}}; }
+
 void print_json(const json_value& document) {
   std::cout << document.dump(2, ' ', false, json_value::error_handler_t::replace) << '\n';
 }

@@ -156,7 +156,8 @@ int executor_logs(executor_id executor, std::string path, bool errors, bool json
   std::error_code ec;
   if (path.empty() || !fs::exists(path, ec))
     return complain(make_error(ec::not_found, "executor " + std::to_string(executor.value) +
-                                                  " keeps no such file on this machine: " + path));
+                                                  " keeps no such file on this machine: " + path),
+                    false);
   print_file(path, "");
   return 0;
 }
@@ -165,18 +166,19 @@ int executor_logs(executor_id executor, std::string path, bool errors, bool json
 
 int logs(const cluster_flags& flags, const log_flags& what) {
   if (what.job.empty() == what.executor.empty())
-    return complain(make_error(ec::invalid_argument, "say which: `troupe logs JOB`, or `troupe logs --executor N`"));
+    return complain(make_error(ec::invalid_argument, "say which: `troupe logs JOB`, or `troupe logs --executor N`"),
+                    flags.json);
   const auto cluster = choose_cluster_of_job(flags);
-  if (!cluster) return complain(cluster.error());
+  if (!cluster) return complain(cluster.error(), flags.json);
   const auto app = connect_to(*cluster, "logs");
-  if (!app) return complain(app.error());
+  if (!app) return complain(app.error(), flags.json);
   const auto status = (*app)->jobs()->status();
-  if (!status) return complain(status.error());
+  if (!status) return complain(status.error(), flags.json);
   if (!what.job.empty()) {
     const auto id = parse_job(what.job);
-    if (!id) return complain(id.error());
+    if (!id) return complain(id.error(), flags.json);
     const auto job = find_job(*status, *id);
-    if (!job) return complain(job.error());
+    if (!job) return complain(job.error(), flags.json);
     std::set<executor_id> programs;
     if (const auto ran = (*app)->jobs()->placements(*id))
       for (const auto& placement : *ran) programs.insert(placement.executor);
@@ -188,20 +190,23 @@ int logs(const cluster_flags& flags, const log_flags& what) {
   if (!number)
     return complain(
         make_error(ec::invalid_argument,
-                   "'" + printable(what.executor) + "' is no executor: `troupe cluster status` lists their numbers"));
+                   "'" + printable(what.executor) + "' is no executor: `troupe cluster status` lists their numbers"),
+        flags.json);
   const executor_id id{*number};
   for (const auto& e : status->executors)
     if (e.info.executor == id) return executor_logs(id, e.info.log_file, what.errors, flags.json);
   if (!cluster->record)
     return complain(
         make_error(ec::not_found, "the cluster runs no executor " + std::to_string(id.value) +
-                                      "; the log of one that has ended is shown where the cluster was started"));
+                                      "; the log of one that has ended is shown where the cluster was started"),
+        flags.json);
   auto path = log_of_ended(*cluster->record, id);
   if (path.empty())
     return complain(make_error(ec::not_found, "the cluster runs no executor " + std::to_string(id.value) + ", and " +
                                                   cluster->record->directory +
                                                   " has no log of one that has ended: `troupe cluster status` lists "
-                                                  "those that run"));
+                                                  "those that run"),
+                    flags.json);
   return executor_logs(id, std::move(path), what.errors, flags.json);
 }
 

@@ -60,7 +60,7 @@ void add_config_file(CLI::App& app, setting_flags& flags, const std::string& wha
   app.add_option("--config-file", flags.config_file, what)->type_name("FILE")->required(required);
 }
 
-void add_json(CLI::App& app, bool& json) { app.add_flag("--json", json, "Print JSON"); }
+void add_json(CLI::App& app, bool& json) { app.add_flag("--json", json, "Print JSON, also of what goes wrong"); }
 
 void add_cluster(CLI::App& app, cluster_flags& flags) {
   app.add_option("--cluster", flags.which, "A running cluster of yours: its name, address or session")

@@ -129,22 +129,23 @@ int profile_check(const setting_flags& flags, const std::string& file, bool json
   auto source = flags.source();
   source.files.insert(source.files.begin(), file); // a cluster file may say what its default profile is
   const auto loaded = load_settings(source);
-  if (!loaded) return complain(loaded.error());
+  if (!loaded) return complain(loaded.error(), json);
   const bool of_cluster = loaded->documents.front().root.find("cluster") != nullptr;
   const auto rules =
       rules_of(loaded->effective, of_cluster ? master_kind::local_cluster : master_kind_of(loaded->effective));
   const auto defaults = default_profile(loaded->effective, rules);
-  if (!defaults) return complain(defaults.error());
+  if (!defaults) return complain(defaults.error(), json);
   profile_registry registry{*defaults, rules, overhead_rule_of(loaded->effective)};
   std::error_code unknown;
   const auto directory = std::filesystem::absolute(file, unknown).parent_path().string();
   const auto profiles = read_profiles(loaded->documents.front(), directory);
-  if (!profiles) return complain(profiles.error());
-  if (profiles->empty()) return complain(make_error(ec::invalid_configuration, file + ": the file has no `profiles`"));
+  if (!profiles) return complain(profiles.error(), json);
+  if (profiles->empty())
+    return complain(make_error(ec::invalid_configuration, file + ": the file has no `profiles`"), json);
   auto all = nlohmann::ordered_json::array();
   for (const auto& named : *profiles) {
     const auto checked = check(named, registry, rules);
-    if (!checked) return complain(checked.error());
+    if (!checked) return complain(checked.error(), json);
     if (json)
       all.push_back(report_of(*checked));
     else

@@ -57,7 +57,7 @@ void print_end(const job_end& end, const destination& where) {
   auto out = json_of(end.progress);
   out["master"] = where.master;
   out["master-because"] = where.because;
-  if (end.failure) out["error"] = {{"kind", to_string(end.failure.code)}, {"message", end.failure.message}};
+  if (end.failure) out["error"] = json_of(end.failure);
   print_json(out);
 }
 
@@ -90,12 +90,12 @@ void keep_reasons(const job_spec& job, const job_explanation& why, const std::st
 
 int run(const cluster_flags& flags, const std::string& job_file, bool overwrite) {
   const auto place = choose_place(flags);
-  if (!place) return complain(place.error());
+  if (!place) return complain(place.error(), flags.json);
   const auto& s = place->effective;
   auto job =
       load_job(job_file, {static_cast<std::uint32_t>(s.get(keys::task_max_failures)), s.get(keys::scheduler_pool),
                           s.get(keys::stage_timeout), s.get(keys::task_timeout), s.get(keys::barrier_sync_timeout)});
-  if (!job) return complain(job.error());
+  if (!job) return complain(job.error(), flags.json);
   if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {
     // The commands are this process's own.
     keeper_options keeping;
@@ -111,12 +111,12 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   guard.watch(base + "/outputs"); // it sweeps what lies beside it, and so the claim
   const auto claim = output_claim::take(*spec, base, runs_here(s) ? "" : to_string(*parse_master(s.get(keys::master))));
-  if (!claim) return complain(claim.error());
+  if (!claim) return complain(claim.error(), flags.json);
   std::error_code unknown;
   const auto real_file = std::filesystem::weakly_canonical(job_file, unknown).string();
   if (runs_here(s)) { // elsewhere its outputs may lie on other file systems
     if (!overwrite)
-      if (auto good = check_replaced(*spec, real_file); !good) return complain(good.error());
+      if (auto good = check_replaced(*spec, real_file); !good) return complain(good.error(), flags.json);
     for (const auto& warning : what_earlier_runs_have_left(*spec))
       std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   }
@@ -133,7 +133,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   const auto introduction = "troupe: " + printable(to_string(where)) + "\n";
   if (!app) {
     if (goes_to_driver(s)) std::cerr << introduction; // why it went there is a part of what is wrong
-    return complain(app.error());
+    return complain(app.error(), flags.json);
   }
   for (const auto& warning : (*app)->warnings()) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   const auto jobs = (*app)->jobs();
@@ -155,7 +155,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
     std::cerr << "troupe: interrupted\n";
     return 130;
   }
-  return end.failure ? complain(end.failure) : 0;
+  return end.failure ? complain(end.failure, flags.json && !end.job) : 0;
 }
 
 } // namespace troupe::commands

@@ -92,7 +92,7 @@ void print_jobs(const troupe::cluster_status& status) {
 
 int cluster_status(const cluster_flags& flags) {
   const auto at = look(flags, "status");
-  if (!at) return complain(at.error());
+  if (!at) return complain(at.error(), flags.json);
   const auto& status = at->status;
   const auto& record = at->cluster.record;
   if (flags.json) {
@@ -123,7 +123,7 @@ int cluster_status(const cluster_flags& flags) {
 
 int jobs(const cluster_flags& flags) {
   const auto at = look(flags, "jobs");
-  if (!at) return complain(at.error());
+  if (!at) return complain(at.error(), flags.json);
   if (flags.json) {
     auto out = nlohmann::ordered_json::array();
     for (const auto& job : at->status.jobs) out.push_back(json_of(job));

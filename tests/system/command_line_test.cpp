@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 namespace fs = std::filesystem;
 
 std::string content_of(const std::string& file) {
@@ -137,6 +138,23 @@ TEST_F(command_line, runs_a_job_file_in_its_own_process) {
   EXPECT_THAT(again.printed,
               AllOf(HasSubstr(R"("state": "succeeded")"), HasSubstr(R"("name": "report")"),
                     HasSubstr(R"("master": "local-cluster[2,2,2g]")"), HasSubstr(R"("master-because": "--master")")));
+}
+
+TEST_F(command_line, says_in_json_what_goes_wrong) {
+  const auto wrong = written("wrong.yaml", "name: wrong\nstages:\n  a: {run: [x], after: [b]}\n");
+  const auto refused = run({"run", wrong, "--json"});
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.printed,
+              StartsWith("{\n  \"error\": {\n    \"kind\": \"invalid-configuration\",\n    \"message\": \""));
+  EXPECT_EQ(run({"run", wrong}).printed, "");
+  EXPECT_THAT(run({"jobs", "--json"}).printed, HasSubstr(R"("kind": "unreachable")"));
+  EXPECT_THAT(run({"cancel", "x", "--json"}).printed, HasSubstr(R"("message": "'x' is no job)"));
+  EXPECT_THAT(run({"profile", "check", wrong, "--json"}).printed, HasSubstr("has no `profiles`"));
+  // A job that fails is told in its own document, and in no other.
+  const auto failing = run({"run", written("fails.yaml", "name: fails\nstages: {a: {run: ['false']}}\n"), "--json"});
+  EXPECT_EQ(failing.code, 1) << failing.output;
+  EXPECT_THAT(failing.printed, AllOf(HasSubstr(R"("state": "failed")"), HasSubstr("\n  \"error\": {\n")));
+  EXPECT_THAT(failing.printed, Not(HasSubstr("\n}\n{")));
 }
 
 TEST_F(command_line, refuses_an_output_that_lies_on_an_input) {
