@@ -257,9 +257,8 @@ void text_directory::roll_back() noexcept {
   std::error_code ignored;
   remove_apart();
   for (std::uint32_t p = 0; p < published_; ++p) fs::remove(path_ + "/" + part_name(p), ignored);
-  // One that somebody has put something in stays, and so do those above it.
-  for (const auto& folder : made_)
-    if (fs::remove(folder, ignored); ignored) break;
+  // One that somebody has put something in cannot be removed, nor can those above it.
+  for (const auto& folder : made_) fs::remove(folder, ignored);
 }
 
 /// Tasks that have not noticed yet that they are to end make no more files in what has gone.
