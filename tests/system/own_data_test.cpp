@@ -255,6 +255,15 @@ TEST_P(failed_commands, have_said_why_when_all_is_over) {
   EXPECT_FALSE(fs::exists(at("out")));
 }
 
+TEST_P(failed_commands, say_that_what_they_have_printed_cannot_be_kept) {
+  fs::create_directories(at("out/make"));
+  for (const auto& place : {at("out/.troupe"), at("out/make/.troupe")}) std::ofstream{place} << "in its way";
+  EXPECT_EQ(run_job("run: [sh, -c, 'echo no luck >&2; exit 3']"), 1);
+  EXPECT_THAT(last_output,
+              HasSubstr("what it has printed could not be kept: " + at("out/.troupe/logs: Not a directory")));
+  EXPECT_THAT(last_output, HasSubstr("no luck"));
+}
+
 TEST_P(failed_commands, have_said_why_where_their_stage_took_too_long) {
   // Its time begins when it may begin: the executors are there by then, and a machine that stands still has its time.
   const auto file = at("late.yaml");
