@@ -40,9 +40,9 @@ private:
   void remove_apart() noexcept;
 
   std::string path_;
-  std::string apart_;   ///< in it, and there as long as somebody writes
-  std::string staging_; ///< in that, under a name that no other job has
-  descriptor lock_;     ///< the mark in `apart_`, locked where it can be
+  std::string apart_;             ///< in it, and there as long as somebody writes
+  std::string staging_;           ///< in that, under a name that no other job has
+  descriptor lock_;               ///< the mark in `apart_`, locked where it can be
   std::vector<std::string> made_; ///< it and folders above it that were not there before, the innermost first
   std::uint32_t published_ = 0;
   bool committed_ = false;

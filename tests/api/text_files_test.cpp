@@ -298,7 +298,8 @@ TEST_F(text_files_test, of_a_job_that_fails_leave_nothing) {
 TEST_F(text_files_test, a_folder_that_cannot_be_made_leaves_nothing_and_harms_nothing) {
   const auto link = folder_ / "link";
   fs::create_symlink(folder_ / "nowhere", link);
-  EXPECT_THAT(message_of([&] { troupe::detail::text_directory{link.string()}; }), HasSubstr("cannot make the directory"));
+  EXPECT_THAT(message_of([&] { troupe::detail::text_directory{link.string()}; }),
+              HasSubstr("cannot make the directory"));
   EXPECT_TRUE(fs::is_symlink(link));
   const auto too_long = (folder_ / "deep" / std::string(300, 'x')).string();
   EXPECT_THAT(message_of([&] { troupe::detail::text_directory{too_long}; }), HasSubstr("name too long"));
