@@ -256,15 +256,18 @@ result<driver_config> application::impl::configure_driver() const {
     remove_attempts(all_attempts_directories(session), job);
   };
   const log_limits of_logs{s.get(keys::logs_keep), static_cast<std::uint64_t>(s.get(keys::logs_max_size))};
-  d.keep_printed = [session = directory->path(),
-                    logs = std::make_shared<failure_logs>(session_id, of_logs)](const effects::keep_printed& what) {
+  d.keep_printed = [session = directory->path(), logs = std::make_shared<failure_logs>(session_id, of_logs),
+                    log = log->loggers()("launcher")](const effects::keep_printed& what) {
     const auto name =
         std::to_string(what.stage.value) + "." + std::to_string(what.partition) + "." + std::to_string(what.attempt);
     try {
       for (const auto& attempts : all_attempts_directories(session)) {
         const auto kept =
             logs->keep(what.output_directory, what.job, name, attempts_of(attempts, what.job) + "/" + name);
-        if (!kept.out.empty() || !kept.err.empty()) return;
+        if (!kept.fault.empty())
+          log->warn("printed-output-not-kept what attempt {} of job {} has printed could not be kept: {}", name,
+                    what.job.value, kept.fault);
+        if (!kept.out.empty() || !kept.err.empty() || !kept.fault.empty()) return;
       }
     } catch (const std::exception&) { // such as no memory: nothing depends on it
     }

@@ -345,7 +345,9 @@ void add_what_it_printed(task_failure& failure, const command_task& task, const 
   if (!kept.err.empty()) where = "its standard error is in " + kept.err;
   if (!kept.out.empty())
     where += (where.empty() ? "its standard output is in " : ", its standard output in ") + kept.out;
-  if (!kept.fault.empty()) where = "what it has printed could not be kept: " + kept.fault;
+  if (!kept.fault.empty())
+    where +=
+        (where.empty() ? "what it has printed could not be kept: " : ", the other could not be kept: ") + kept.fault;
   const auto room = max_failure_message - std::min(max_failure_message, where.size() + 3);
   if (!where.empty()) failure.message = bounded_text(failure.message, room) + " (" + where + ")";
 }

@@ -44,6 +44,9 @@ bool is_folder(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/// Whether a place is of no use to this user, so that another one is no surprise: what failed there is no news.
+bool is_of_others(int fault) { return fault == EACCES || fault == EPERM || fault == ENOTDIR; }
+
 /// A folder that only this user can look into. @returns 0, or an errno
 int make_private(const fs::path& path) {
   struct stat status {};
@@ -117,20 +120,23 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   if (!any) return {};
   fs::path logs;
   kept_logs kept;
-  std::string fault; // of the first place, which is the one that its user expects
   for (const auto& place : places_for(output_directory)) {
     logs = place;
     const auto folder = logs / folder_of(job);
     const auto file = (folder / attempt).string();
-    const int failed = keep_in(logs, folder, [&] {
+    int of_one = 0;
+    const int of_both = keep_in(logs, folder, [&] {
       const int out = keep_one(attempt_directory + "/stdout", file + ".out", kept.out);
       const int err = keep_one(attempt_directory + "/stderr", file + ".err", kept.err);
-      return !kept.out.empty() || !kept.err.empty() ? 0 : std::max(out, err);
+      of_one = std::max(out, err);
+      return !kept.out.empty() || !kept.err.empty() ? 0 : of_one;
     });
-    if (failed == 0) break;
-    if (fault.empty()) fault = logs.string() + ": " + std::generic_category().message(failed);
+    const int failed = of_both != 0 ? of_both : of_one;
+    if (kept.fault.empty() || !is_of_others(failed))
+      kept.fault = failed == 0 ? "" : logs.string() + ": " + std::generic_category().message(failed);
+    if (of_both == 0) break;
   }
-  if (kept.out.empty() && kept.err.empty()) return {.fault = std::move(fault)};
+  if (kept.out.empty() && kept.err.empty()) return kept;
   tally since;
   for (const auto& path : {kept.out, kept.err})
     if (!path.empty() && ::lstat(path.c_str(), &status) == 0) {

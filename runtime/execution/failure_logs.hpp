@@ -35,7 +35,7 @@ struct log_limits {
 struct kept_logs {
   std::string out;
   std::string err;
-  std::string fault; ///< where and why nothing could be kept; "" where something is, and where there is nothing to keep
+  std::string fault; ///< where and why one of them or both could not be kept; "" where nothing is missing
 };
 
 /// Any thread.

@@ -17,6 +17,7 @@ namespace troupe::testing_execution {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 namespace fs = std::filesystem;
 
 class failure_logs_test : public ::testing::Test {
@@ -122,11 +123,22 @@ TEST_F(failure_logs_test, that_cannot_be_kept_say_where_and_why) {
   auto l = logs();
   EXPECT_EQ(l.keep(out, {5}, "1.0.0", attempt).fault, folder + ": Not a directory");
   fs::remove(out + "/.troupe");
+  EXPECT_EQ(l.keep(out, {5}, std::string(300, 'x'), attempt).fault, out + "/.troupe/logs: File name too long")
+      << "which is not about a place that is somebody else's";
   const auto kept = l.keep(out, {5}, "1.0.0", attempt);
   EXPECT_EQ(kept.err, out + "/.troupe/logs/s-5/1.0.0.err");
   EXPECT_EQ(kept.fault, "");
   print("", "");
   EXPECT_EQ(l.keep(out, {5}, "1.0.1", attempt).fault, "") << "there is nothing to keep";
+}
+
+TEST_F(failure_logs_test, say_so_where_one_of_them_cannot_be_kept) {
+  print("printed", "text");
+  fs::create_directories(folder + "/s-5/1.0.0.err");
+  const auto kept = logs().keep(out, {5}, "1.0.0", attempt);
+  EXPECT_EQ(kept.out, folder + "/s-5/1.0.0.out");
+  EXPECT_EQ(kept.err, "");
+  EXPECT_THAT(kept.fault, StartsWith(folder + ": "));
 }
 
 TEST_F(failure_logs_test, go_when_they_are_old) {
