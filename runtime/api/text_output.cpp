@@ -169,8 +169,10 @@ void clear(const std::string& apart, std::error_code& code) {
 std::vector<std::string> missing_folders(fs::path path) {
   std::vector<std::string> missing;
   std::error_code ignored;
-  for (; path.has_relative_path() && !fs::exists(fs::symlink_status(path, ignored)); path = path.parent_path())
+  while (path.has_relative_path() && fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
     missing.push_back(path);
+    path = path.parent_path();
+  }
   return missing;
 }
 
@@ -188,8 +190,13 @@ text_directory::text_directory(const std::string& path) {
   if (code) cannot("find", path, code);
   apart_ = path_ + "/" + place_apart;
   staging_ = apart_ + "/" + std::string{staging_name} + "XXXXXX";
-  made_ = missing_folders(path_);
-  const bool is_new = fs::create_directories(path_, code);
+  constexpr int most_rounds = 5; // another one that fails may be removing a folder above that it has made
+  bool is_new = false;
+  for (int round = 0; round < most_rounds; ++round) {
+    made_ = missing_folders(path_);
+    is_new = fs::create_directories(path_, code);
+    if (code != std::errc::no_such_file_or_directory) break;
+  }
   if (code) {
     roll_back();
     cannot("make the directory", path_, code);
@@ -257,8 +264,8 @@ void text_directory::roll_back() noexcept {
   std::error_code ignored;
   remove_apart();
   for (std::uint32_t p = 0; p < published_; ++p) fs::remove(path_ + "/" + part_name(p), ignored);
-  // One that somebody has put something in cannot be removed, nor can those above it.
-  for (const auto& folder : made_) fs::remove(folder, ignored);
+  // Folders alone, where nobody has put anything in: a link or a file of this name is somebody else's by now.
+  for (const auto& folder : made_) ::rmdir(folder.c_str());
 }
 
 /// Tasks that have not noticed yet that they are to end make no more files in what has gone.

@@ -306,6 +306,17 @@ TEST_F(text_files_test, a_folder_that_cannot_be_made_leaves_nothing_and_harms_no
   EXPECT_FALSE(fs::exists(folder_ / "deep"));
 }
 
+TEST_F(text_files_test, of_a_job_that_fails_leave_what_has_taken_the_place_of_their_folders) {
+  const auto parent = folder_ / "deep";
+  {
+    const troupe::detail::text_directory own{(parent / "out").string()};
+    fs::rename(parent, folder_ / "larger-disk");
+    fs::create_symlink(folder_ / "larger-disk", parent);
+  }
+  EXPECT_TRUE(fs::is_symlink(parent));
+  EXPECT_FALSE(fs::exists(parent / "out"));
+}
+
 TEST_F(text_files_test, are_written_by_one_job_at_a_time) {
   const auto out = (folder_ / "out").string();
   const auto refuses = [&] { return message_of([&] { troupe::detail::text_directory{out}; }); };
