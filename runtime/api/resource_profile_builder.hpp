@@ -2,6 +2,7 @@
 
 /// How programs write resource profiles. Not thread-safe; what is built is a plain value.
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -43,6 +44,10 @@ class task_resource_requests {
 public:
   task_resource_requests& cpus(std::int64_t count);
   task_resource_requests& cpus(std::string_view amount); ///< `"0.5"`, `"1/3"`
+  template <std::floating_point Number>
+  task_resource_requests& cpus(Number) {
+    return refuse<Number>();
+  }
   /// Bytes of the executor's memory, as in `"512m"` (see parse_memory). Executors run no more tasks at once than have
   /// room there. Commands that take more are ended; native tasks share the memory of their process and are trusted.
   task_resource_requests& memory(std::string_view size);
@@ -52,10 +57,21 @@ public:
     return resource(std::move(name), std::string_view{amount});
   }
 
+  template <std::floating_point Number>
+  task_resource_requests& resource(const std::string&, Number) {
+    return refuse<Number>();
+  }
+
   const std::map<std::string, share>& requests() const noexcept { return requests_; }
   const std::vector<error>& errors() const noexcept { return errors_; }
 
 private:
+  /// A number with a point would be cut to a whole one.
+  template <class Number>
+  task_resource_requests& refuse() {
+    static_assert(sizeof(Number) == 0, "a part of a resource is exact: write it as a text, such as \"0.5\" or \"1/3\"");
+    return *this;
+  }
   task_resource_requests& put(std::string name, result<share> amount);
 
   std::map<std::string, share> requests_;
