@@ -41,6 +41,7 @@ void print_up(const session_record& session, std::size_t count, bool json) {
 int not_up(const error& why, bool json) {
   if (why.code != ec::cancelled) return complain(why, json);
   std::cerr << "troupe: interrupted: the cluster was not started\n";
+  if (json) print_json({{"error", json_of(why)}});
   return 130;
 }
 

@@ -20,8 +20,8 @@ settings_source setting_flags::source() const {
 }
 
 int complain(const error& why, bool json) {
+  std::cerr << "troupe: " << printable(why.message, true) << '\n'; // first: nobody may read the other any more
   if (json) print_json({{"error", json_of(why)}});
-  std::cerr << "troupe: " << printable(why.message, true) << '\n';
   return exit_code_of(why.code);
 }
 

@@ -60,7 +60,9 @@ void add_config_file(CLI::App& app, setting_flags& flags, const std::string& wha
   app.add_option("--config-file", flags.config_file, what)->type_name("FILE")->required(required);
 }
 
-void add_json(CLI::App& app, bool& json) { app.add_flag("--json", json, "Print JSON, also of what goes wrong"); }
+void add_json(CLI::App& app, bool& json) {
+  app.add_flag("--json", json, "Print JSON; where the command fails, {\"error\": {...}}, unless its usage is wrong");
+}
 
 void add_cluster(CLI::App& app, cluster_flags& flags) {
   app.add_option("--cluster", flags.which, "A running cluster of yours: its name, address or session")
@@ -150,7 +152,7 @@ int main(int argc, char** argv) {
                            "  troupe node --config-file=configs/executor.yaml --conf troupe.executor.cores=8");
   add_config_file(*node_app, settings, "The node file (YAML)", true);
   add_conf(*node_app, settings);
-  add_json(*node_app, json);
+  node_app->add_flag("--json", json, "Print JSON when it is ready");
   node_app->callback([&] { chosen = [&] { return node(settings, json); }; });
 
   auto* cluster_app = app.add_subcommand("cluster", "Start, look at and end a cluster of processes on this machine");
