@@ -97,6 +97,11 @@ result<executor_start> describe_executor(const node_description& node, const set
   executor_start start;
   start.driver = reached_from_here(node.driver);
   if (auto allowed = check_reachable_openly(start.driver.host, s); !allowed) return allowed.error();
+  if (const auto& own = s.get(keys::executor_bind_address); is_loopback(own) && !is_loopback(start.driver.host))
+    return make_error(ec::invalid_configuration,
+                      "troupe.executor.bind-address is " + own + ", where nobody at " + start.driver.host +
+                          " reaches this executor: set it to an address of this machine, or to 0.0.0.0 for the one "
+                          "that leads there");
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   start.secret_file = s.get(keys::security_secret_file);
   if (start.secret_file.empty()) start.secret_file = secret_of_local_driver(base, start.driver);

@@ -92,9 +92,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   const auto place = choose_place(flags);
   if (!place) return complain(place.error(), flags.json);
   const auto& s = place->effective;
-  auto job =
-      load_job(job_file, {static_cast<std::uint32_t>(s.get(keys::task_max_failures)), s.get(keys::scheduler_pool),
-                          s.get(keys::stage_timeout), s.get(keys::task_timeout), s.get(keys::barrier_sync_timeout)});
+  auto job = load_job(job_file, job_defaults_of(s));
   if (!job) return complain(job.error(), flags.json);
   if (const auto master = parse_master(s.get(keys::master)); master && std::holds_alternative<local_master>(*master)) {
     // The commands are this process's own.
@@ -153,6 +151,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   if (end.job && !stop.requested()) say_what_is_whose(record, session, end, done);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
+    if (flags.json && !end.job) print_json({{"error", json_of(make_error(ec::cancelled, "interrupted"))}});
     return 130;
   }
   return end.failure ? complain(end.failure, flags.json && !end.job) : 0;

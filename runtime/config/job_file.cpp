@@ -235,6 +235,11 @@ result<std::vector<std::string>> find_paths(const std::string& directory, const 
 
 } // namespace
 
+job_defaults job_defaults_of(const settings& s) {
+  return {static_cast<std::uint32_t>(s.get(keys::task_max_failures)), s.get(keys::scheduler_pool),
+          s.get(keys::stage_timeout), s.get(keys::task_timeout), s.get(keys::barrier_sync_timeout)};
+}
+
 path_finder system_path_finder() { return find_paths; }
 
 result<job_spec> read_job(const yaml_document& document, const std::string& directory, const job_defaults& defaults,

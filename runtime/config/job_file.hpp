@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include <troupe/runtime/config/settings.hpp>
 #include <troupe/runtime/config/yaml_document.hpp>
 #include <troupe/runtime/dag/job_spec.hpp>
 #include <troupe/runtime/result.hpp>
@@ -61,6 +62,9 @@ struct job_defaults {
   duration task_timeout = never;
   duration sync_timeout = never; ///< of barrier stages
 };
+
+/// As the settings say.
+job_defaults job_defaults_of(const settings& s);
 
 /// Reads a job file. `directory` is where the file lies, absolute; relative paths start there. `defaults` count
 /// where the file does not say. Errors name file, line, stage, value and the nearest valid name; cycles are spelled

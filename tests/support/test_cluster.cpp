@@ -123,6 +123,7 @@ test_cluster::test_cluster(options opts)
     start.cluster = std::move(*cluster);
   }
   start.effective = effective_settings(options_, base_.path() + "/run", file);
+  job_defaults_ = std::make_shared<const job_defaults>(job_defaults_of(start.effective));
   start.by_hand = options_.published;
   start.on_progress = options_.on_progress;
   auto app = application::start(std::move(start));
@@ -151,7 +152,7 @@ job_end test_cluster::run_job_file(const std::string& text) const {
   const testing::temporary_directory folder;
   const auto file = folder.path() + "/job.yaml";
   std::ofstream{file} << text;
-  auto job = load_job(file, {1});
+  auto job = load_job(file, *job_defaults_);
   if (!job) throw test_cluster_error{job.error().message};
   return jobs().run(std::make_shared<const job_spec>(std::move(*job)));
 }

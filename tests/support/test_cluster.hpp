@@ -32,6 +32,8 @@
 
 namespace troupe {
 
+struct job_defaults;
+
 namespace testing {
 
 /// To be called first in a test program's main, before there is any thread. Does not come back where the process was
@@ -104,8 +106,9 @@ public:
 
   /// A session on this cluster, as `troupe::run` would pass it to a program.
   session make_session() const;
-  /// Runs the job of a job file with this text to its end, at which the file's folder is removed. Throws
-  /// test_cluster_error where the text is wrong.
+  /// Runs the job of a job file with this text to its end, as `troupe run` would with the cluster's settings. The file
+  /// lies in a folder of its own, where relative paths begin and which is removed then: name an absolute `output`, and
+  /// absolute inputs, to look at what the job makes. Throws test_cluster_error where the text is wrong.
   job_end run_job_file(const std::string& text) const;
   /// The connection that sessions use; what a test needs that has no session.
   cluster_jobs& jobs() const;
@@ -161,6 +164,7 @@ private:
   testing::temporary_directory base_;
   std::map<int, std::string> descriptors_before_;
   std::map<std::uint64_t, std::uint16_t> ports_before_;
+  std::shared_ptr<const job_defaults> job_defaults_; ///< of job files
   std::unique_ptr<application> app_;
   std::string session_id_;
   bool checked_ = false;

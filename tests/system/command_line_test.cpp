@@ -192,6 +192,11 @@ TEST_F(command_line, exit_codes_say_what_went_wrong) {
   EXPECT_EQ(option.code, 2);
   EXPECT_THAT(option.output, AllOf(HasSubstr("node.yaml:3: caf.scheduler.max-thread = 2"),
                                    HasSubstr("did you mean caf.scheduler.max-threads?")));
+  const auto alone = written("alone.yaml", "node: {role: executor, driver: '192.0.2.1:1'}\n"
+                                           "troupe: {security.insecure: true, executor.cores: 1}\n");
+  const auto unreachable = run({"node", "--config-file=" + alone});
+  EXPECT_EQ(unreachable.code, 2) << unreachable.output;
+  EXPECT_THAT(unreachable.output, HasSubstr("troupe.executor.bind-address is 127.0.0.1, where nobody at 192.0.2.1"));
   EXPECT_EQ(run({"run"}).code, 2);
   EXPECT_EQ(run({"frobnicate"}).code, 2);
   EXPECT_EQ(run({"run", directory() + "/nowhere.yaml"}).code, 2);

@@ -52,6 +52,20 @@ TEST(test_clusters, start_what_a_cluster_file_describes) {
   for (const auto& e : executors) EXPECT_FALSE(testing::is_alive(e.pid));
 }
 
+TEST(test_clusters, run_job_files_with_their_own_settings) {
+  const testing::temporary_directory folder;
+  const auto tried_twice = [&](const char* name) {
+    return "name: twice\nstages: {a: {run: [sh, -c, 'mkdir " + folder.path() + "/" + name + " && exit 7; exit 0']}}\n";
+  };
+  test_cluster strict{{.conf = {"troupe.task.max-failures=1"}}};
+  EXPECT_EQ(strict.run_job_file(tried_twice("strict")).progress.state, job_state::failed);
+  strict.check_clean();
+  test_cluster cluster{{}};
+  const auto end = cluster.run_job_file(tried_twice("usual"));
+  EXPECT_EQ(end.progress.state, job_state::succeeded) << end.failure.message;
+  cluster.check_clean();
+}
+
 TEST(test_clusters, kill_stop_and_resume_by_name) {
   test_cluster cluster{{.cluster_file = one_host}};
   const auto executors = cluster.await_executors(2);
