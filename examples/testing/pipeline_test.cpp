@@ -1,6 +1,7 @@
 // Tests of a job on clusters that each test has to itself: real processes of this machine, with GPUs that do not exist.
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -94,6 +95,48 @@ TEST(pipeline, waits_for_an_executor_that_stands_still) {
   cluster.stop(paused);
   cluster.resume(paused);
   EXPECT_EQ(sum.get(), sum_of_squares);
+  cluster.check_clean();
+}
+
+std::int64_t square(std::int64_t n) { return n * n; }
+constexpr auto square_task = troupe::task<"square", square>;
+
+std::string address_of_fpga() { return troupe::task_context::current().addresses("fpga").front().address; }
+constexpr auto fpga_task = troupe::task<"address-of-fpga", address_of_fpga>;
+
+TEST(pipeline, runs_a_job_of_named_tasks) {
+  troupe::test_cluster cluster{{.master = two_processes}};
+  auto session = cluster.make_session();
+  troupe::job job{"squares"};
+  auto squares = job.stage("square").run(square_task).arguments(std::vector<std::int64_t>{1, 2, 3});
+  EXPECT_EQ(session.run(job, squares), (std::vector<std::int64_t>{1, 4, 9}));
+  cluster.check_clean();
+}
+
+TEST(pipeline, runs_a_job_file) {
+  const troupe::testing::temporary_directory folder;
+  troupe::test_cluster cluster{{.master = two_processes}};
+  const troupe::job_end end =
+      cluster.run_job_file("name: hello\noutput: " + folder.path() +
+                           "\nstages: {say: {run: [sh, -c, 'echo hi >{output}'], outputs: [hi.txt]}}\n");
+  EXPECT_FALSE(end.failure) << end.failure.message;
+  std::string said;
+  std::getline(std::ifstream{folder.path() + "/say/hi.txt"}, said);
+  EXPECT_EQ(said, "hi");
+  cluster.check_clean();
+}
+
+TEST(pipeline, is_placed_where_an_fpga_is) {
+  troupe::test_cluster cluster{
+      {.cluster_file = "cluster:\n  hosts: [{name: a, cores: 2, memory: 2g, resources: {fpga: [x, y]}}]\n"}};
+  auto session = cluster.make_session();
+  const auto with_fpga = troupe::resource_profile_builder{}
+                             .require(troupe::executor_resource_requests{}.cores(1).memory("1g").resource("fpga", 1))
+                             .require(troupe::task_resource_requests{}.cpus(1).resource("fpga", 1))
+                             .build();
+  troupe::job job{"addresses"};
+  auto asked = job.stage("ask").run(fpga_task).tasks(4).profile(with_fpga);
+  for (const auto& address : session.run(job, asked)) EXPECT_TRUE(address == "x" || address == "y") << address;
   cluster.check_clean();
 }
 
