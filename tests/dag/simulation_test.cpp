@@ -29,7 +29,7 @@ TEST(simulation, promises_hold_for_every_seed) {
     EXPECT_FALSE(run.fault);
     return;
   }
-  const auto seeds = number_from("TROUPE_SIMULATION_SEEDS", 2000);
+  const auto seeds = number_from("TROUPE_SIMULATION_SEEDS", 1000);
   const auto threads = std::max(1u, std::thread::hardware_concurrency());
   std::atomic<std::uint64_t> next = 1;
   std::atomic<std::uint64_t> failing = 0;
