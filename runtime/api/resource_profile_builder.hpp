@@ -19,12 +19,20 @@ namespace troupe {
 class executor_resource_requests {
 public:
   executor_resource_requests& cores(std::int64_t count);
+  template <std::floating_point Number>
+  executor_resource_requests& cores(Number) {
+    return refuse<Number>();
+  }
   executor_resource_requests& memory(std::string_view size); ///< `"1g"`; see parse_memory
   executor_resource_requests& memory_overhead(std::string_view size);
   executor_resource_requests& off_heap(std::string_view size);
   executor_resource_requests& pyspark_memory(std::string_view size);
   executor_resource_requests& resource(std::string name, std::int64_t amount, std::string discovery_script = {},
                                        std::string vendor = {});
+  template <std::floating_point Number>
+  executor_resource_requests& resource(const std::string&, Number) {
+    return refuse<Number>();
+  }
   /// `"2"` is that count, `"40g"` a counted size; see parse_resource_amount.
   executor_resource_requests& resource(std::string name, std::string_view amount, std::string discovery_script = {},
                                        std::string vendor = {});
@@ -33,6 +41,12 @@ public:
   const std::vector<error>& errors() const noexcept { return errors_; }
 
 private:
+  /// A number with a point would be cut to a whole one.
+  template <class Number>
+  executor_resource_requests& refuse() {
+    static_assert(sizeof(Number) == 0, "an executor has whole cores and devices: write a whole number");
+    return *this;
+  }
   executor_resource_requests& sized(std::string_view name, std::string_view size);
 
   std::map<std::string, executor_request> requests_;
