@@ -55,6 +55,14 @@ int make_private(const fs::path& path) {
   return status.st_uid == ::geteuid() ? 0 : EACCES;
 }
 
+/// As where an executor has kept a file and was killed before it could keep the other one.
+bool are_one_file(const std::string& a, const std::string& b) {
+  struct stat one {
+  }, other{};
+  return ::lstat(a.c_str(), &one) == 0 && ::lstat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
 struct log_file {
   std::int64_t printed = 0; ///< seconds since 1970
   std::uint64_t bytes = 0;
@@ -120,6 +128,7 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
   if (!any) return {};
   fs::path logs;
   kept_logs kept;
+  bool is_news = false; // the fault that is told
   for (const auto& place : places_for(output_directory)) {
     logs = place;
     const auto folder = logs / folder_of(job);
@@ -132,8 +141,11 @@ kept_logs failure_logs::keep(const std::string& output_directory, job_id job, co
       return !kept.out.empty() || !kept.err.empty() ? 0 : of_one;
     });
     const int failed = of_both != 0 ? of_both : of_one;
-    if (kept.fault.empty() || !is_of_others(failed))
-      kept.fault = failed == 0 ? "" : logs.string() + ": " + std::generic_category().message(failed);
+    if (failed == 0)
+      kept.fault.clear();
+    else if (kept.fault.empty() || (!is_news && !is_of_others(failed)))
+      kept.fault = logs.string() + ": " + std::generic_category().message(failed);
+    is_news = !is_of_others(failed) || is_news;
     if (of_both == 0) break;
   }
   if (kept.out.empty() && kept.err.empty()) return kept;
@@ -188,7 +200,7 @@ int failure_logs::keep_one(const std::string& from, const std::string& to, std::
       static_cast<std::uint64_t>(status.st_size) > limits_.bytes)
     return 0;
   // The same file under another name where it can be: its attempt's directory goes with the session.
-  if (::link(from.c_str(), to.c_str()) != 0)
+  if (::link(from.c_str(), to.c_str()) != 0 && !are_one_file(from, to))
     if (const int failed = copy_file_as_it_is(from, to)) return failed;
   kept = to;
   return 0;

@@ -123,13 +123,28 @@ TEST_F(failure_logs_test, that_cannot_be_kept_say_where_and_why) {
   auto l = logs();
   EXPECT_EQ(l.keep(out, {5}, "1.0.0", attempt).fault, folder + ": Not a directory");
   fs::remove(out + "/.troupe");
-  EXPECT_EQ(l.keep(out, {5}, std::string(300, 'x'), attempt).fault, out + "/.troupe/logs: File name too long")
+  const std::string too_long(300, 'x');
+  EXPECT_EQ(l.keep(out, {5}, too_long, attempt).fault, out + "/.troupe/logs: File name too long")
       << "which is not about a place that is somebody else's";
+  const testing::scratch_directory other;
+  EXPECT_EQ(l.keep(other.file("out/stage"), {5}, too_long, attempt).fault,
+            other.file("out/.troupe/logs") + ": File name too long")
+      << "of the first place where it is the same everywhere";
   const auto kept = l.keep(out, {5}, "1.0.0", attempt);
   EXPECT_EQ(kept.err, out + "/.troupe/logs/s-5/1.0.0.err");
   EXPECT_EQ(kept.fault, "");
   print("", "");
   EXPECT_EQ(l.keep(out, {5}, "1.0.1", attempt).fault, "") << "there is nothing to keep";
+}
+
+TEST_F(failure_logs_test, are_kept_once_where_somebody_was_killed_in_the_middle) {
+  print("printed", "");
+  logs().keep(out, {5}, "1.0.0", attempt);
+  std::ofstream{attempt + "/stderr"} << "text";
+  const auto kept = logs().keep(out, {5}, "1.0.0", attempt);
+  EXPECT_EQ(kept.fault, "");
+  EXPECT_EQ(kept.out, folder + "/s-5/1.0.0.out");
+  EXPECT_THAT(all(), ElementsAre("s-5/1.0.0.err", "s-5/1.0.0.out"));
 }
 
 TEST_F(failure_logs_test, say_so_where_one_of_them_cannot_be_kept) {
