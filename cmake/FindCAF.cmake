@@ -47,7 +47,11 @@ if(NOT TARGET CAF::core)
   endif()
 endif()
 if(CAF_VERSION AND (CAF_VERSION VERSION_LESS 0.17 OR (CAF_VERSION VERSION_GREATER_EQUAL 0.18 AND CAF_VERSION VERSION_LESS 1)))
-  message(FATAL_ERROR "Troupe needs the C++ Actor Framework 0.17, or 1 and newer; this is ${CAF_VERSION}: install Debian's "
-    "libcaf-dev, or set CAF_ROOT to one of these")
+  set(CAF_FOUND FALSE)
+  set(CAF_NOT_FOUND_MESSAGE
+    "Troupe needs the C++ Actor Framework 0.17, or 1 and newer; this is ${CAF_VERSION}: install Debian's libcaf-dev, or set CAF_ROOT to one of these")
+  if(CAF_FIND_REQUIRED)
+    message(FATAL_ERROR "${CAF_NOT_FOUND_MESSAGE}")
+  endif()
 endif()
 unset(_caf_where)
