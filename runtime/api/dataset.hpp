@@ -122,6 +122,7 @@ public:
         firsts.push_back(firsts.back() + decode_value<std::uint64_t>(bytes));
       });
       auto node = records.after("zip_with_index");
+      node->kept_before = kept_for_two(records);
       auto encoded = detail::encode_captures(with(std::move(firsts)), core_->publisher());
       node->step = detail::make_operation<detail::number_operation<T>>(std::move(encoded.bytes));
       node->held = std::move(encoded.held);
@@ -369,11 +370,13 @@ public:
   /// `persist` in memory, where there is room.
   /// Spark: cache. `words.cache()`
   dataset cache() const { return persist(storage_level::memory); }
-  /// Executors drop what they keep of it when the jobs that read it have ended, and later jobs keep none of it. No
-  /// effect on a dataset that is not kept.
+  /// Executors drop what they keep of it when the jobs that read it have ended, and later jobs keep none of it. So they
+  /// do with what a sort or zip_with_index has had kept in order to read it twice. No effect on a dataset that is not
+  /// kept.
   /// Spark: unpersist. `words.unpersist()`
   void unpersist() const {
-    if (node_->kept) node_->kept->withdraw();
+    for (const auto& kept : {node_->kept, node_->kept_before})
+      if (kept) kept->withdraw();
   }
 
   /// A name for people: of the stage that computes this dataset, and in messages.
@@ -625,10 +628,23 @@ private:
     return is_bare || (node_->kept && node_->kept->begin_use()) ? *this : persist(storage_level::memory_and_disk);
   }
 
+  /// What `once` has had kept; null where nothing.
+  std::shared_ptr<detail::kept_records> kept_for_two(const dataset& records) const {
+    return records.node_ == node_ ? nullptr : records.node_->kept;
+  }
+
   /// The same dataset by the name of another operation.
   dataset called(const char* name) const {
     auto node = std::make_shared<detail::dataset_node>(*node_);
     node->name = name;
+    return {core_, std::move(node)};
+  }
+  /// Likewise, of an operation that `first` is a part of.
+  template <class U>
+  dataset called(const char* name, const dataset<U>& first) const {
+    auto node = std::make_shared<detail::dataset_node>(*node_);
+    node->name = name;
+    node->kept_before = first.node_->kept_before;
     return {core_, std::move(node)};
   }
 
@@ -667,11 +683,13 @@ private:
     auto encoded = detail::encode_captures(with(std::move(bounds)), core_->publisher());
     auto edge = records.shuffle(detail::make_operation<detail::range_write<Form, Down>>(std::move(encoded.bytes)),
                                 count, std::move(encoded.held));
-    return {core_, reader(name, detail::make_operation<detail::sort_read<Form, Down>>(), {std::move(edge)}, count)};
+    auto node = reader(name, detail::make_operation<detail::sort_read<Form, Down>>(), {std::move(edge)}, count);
+    node->kept_before = kept_for_two(records);
+    return {core_, std::move(node)};
   }
 
-  static node_pointer reader(const char* name, operation step, std::vector<edge_pointer> shuffles,
-                             std::uint32_t partitions) {
+  static std::shared_ptr<detail::dataset_node> reader(const char* name, operation step,
+                                                      std::vector<edge_pointer> shuffles, std::uint32_t partitions) {
     auto node = std::make_shared<detail::dataset_node>();
     node->name = name;
     node->partitions = partitions;

@@ -217,7 +217,8 @@ public:
   dataset<T> sort_by(const captures<C...>& c, F f, sort_order order = sort_order::ascending,
                      std::uint32_t partitions = 0) const {
     if constexpr (gives_value<F, captures<C...>, const T&>) {
-      return key_by(c, f).sort_by_key(order, partitions).values().called("sort_by");
+      const auto sorted = key_by(c, f).sort_by_key(order, partitions);
+      return sorted.values().called("sort_by", sorted);
     } else {
       check_value<F, captures<C...>, const T&>();
       return self();

@@ -96,6 +96,7 @@ struct dataset_node {
   std::optional<resource_profile> profile;                   ///< attached by with_resources
   std::optional<hand_over> records;              ///< with `profile`: of this dataset; nothing: they cannot travel
   std::shared_ptr<kept_records> kept;            ///< null: they are not
+  std::shared_ptr<kept_records> kept_before;     ///< of what its operation has read twice, and has had kept for that
   bool barrier = false;                          ///< its stage is a gang
   std::uint32_t samples = 0;                     ///< drawn on the way to it, at most
   bool indeterminate = false;                    ///< it may have other records when it is computed again

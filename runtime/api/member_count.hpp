@@ -53,10 +53,19 @@ inline constexpr bool takes = false;
   TROUPE_BRACES_18, {}
 #define TROUPE_BRACES_20                                                                                               \
   TROUPE_BRACES_19, {}
+// So many, and 20 and 40 more.
 #define TROUPE_TAKES(count)                                                                                            \
   template <class T>                                                                                                   \
   inline constexpr bool takes<T, count> = requires {                                                                   \
     T{TROUPE_BRACES_##count};                                                                                          \
+  };                                                                                                                   \
+  template <class T>                                                                                                   \
+  inline constexpr bool takes<T, 20 + count> = requires {                                                              \
+    T{TROUPE_BRACES_20, TROUPE_BRACES_##count};                                                                        \
+  };                                                                                                                   \
+  template <class T>                                                                                                   \
+  inline constexpr bool takes<T, 40 + count> = requires {                                                              \
+    T{TROUPE_BRACES_20, TROUPE_BRACES_20, TROUPE_BRACES_##count};                                                      \
   };
 TROUPE_TAKES(1)
 TROUPE_TAKES(2)
@@ -96,7 +105,7 @@ constexpr std::size_t count_members() {
 }
 
 /// 0: not known, for a class that is no aggregate, has a base class, or has a member that must be given a value. At
-/// most 20.
+/// most 60.
 template <class T>
 constexpr std::size_t find_member_count() {
   if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {

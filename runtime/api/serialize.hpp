@@ -17,7 +17,8 @@
 /// namespace of the type and takes the value as `T&`; the type must be default constructible. One that forgets a member
 /// of a struct does not compile (it is compiled once more for that, with another archive); where that is meant, or the
 /// members are named in several calls of the archive, say `template <> inline constexpr bool
-/// troupe::names_some_members<point> = true;`. A class of plain bytes with constructors or private members may say
+/// troupe::names_some_members<point> = true;`. One that reads in another way than it writes asks whether `Archive` is a
+/// `troupe::decoder`. A class of plain bytes with constructors or private members may say
 /// `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs
 /// another way (a checked constructor, say) specialises `troupe::serializer<T>` with the two functions `write` and
 /// `read`. Pointers, references, `std::string_view`, `std::span` and C strings are refused at compile time: they would
@@ -262,7 +263,8 @@ struct named_members {
   static constexpr bool said = NamesAll;
 };
 
-/// Stands for the archive while a program is compiled, to see how many members of `T` a `troupe_serialize` names.
+/// Stands for the archive while a program is compiled, to see how many members of `T` a `troupe_serialize` names. It is
+/// an `encoder` by inheritance alone.
 template <class T>
 class naming_archive : public encoder {
 public:

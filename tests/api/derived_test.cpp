@@ -218,6 +218,24 @@ TEST_F(derived_operations, that_look_at_records_first_keep_them_for_the_job_itse
   EXPECT_FALSE(runner_->jobs.back()->stages[0].keeps) << "no job looks first";
 }
 
+TEST_F(derived_operations, that_have_kept_records_let_them_go) {
+  const auto squares = numbers().map([](std::int64_t n) { return n * n; });
+  const auto expect_let_go = [&](const auto& made) {
+    EXPECT_EQ(runner_->kept_broadcasts(), 1u);
+    const auto before = made.collect();
+    made.unpersist();
+    EXPECT_EQ(runner_->kept_broadcasts(), 0u);
+    EXPECT_EQ(made.collect(), before);
+    EXPECT_FALSE(runner_->jobs.back()->stages[0].keeps);
+  };
+  expect_let_go(squares.zip_with_index());
+  expect_let_go(squares.sorted());
+  expect_let_go(squares.sort_by([](std::int64_t n) { return -n; }));
+  const auto kept = squares.cache();
+  kept.sorted().unpersist();
+  EXPECT_EQ(runner_->kept_broadcasts(), 1u) << "the author's own";
+}
+
 TEST_F(derived_operations, samples_are_as_large_as_they_should_be_and_the_same_for_one_seed) {
   const auto many = session_.range(0, 10'000, 4);
   const auto some = many.sample(0.1, 7).collect();

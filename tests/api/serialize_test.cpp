@@ -290,10 +290,45 @@ void troupe_serialize(Archive& archive, with_scratch& s) {
   archive(s.name);
   archive(s.number);
 }
+
+/// What clang cannot look into while it compiles travels where its author says so.
+struct with_bits {
+  unsigned low : 3;
+  unsigned high : 5;
+  bool operator==(const with_bits&) const = default;
+};
+struct with_union {
+  int kind;
+  union {
+    int whole;
+    float part;
+  };
+  bool operator==(const with_union& other) const { return kind == other.kind && whole == other.whole; }
+};
+struct with_truth_named {
+  truth value;
+  int number;
+  bool operator==(const with_truth_named&) const = default;
+};
+template <class Archive>
+void troupe_serialize(Archive& archive, with_truth_named& s) {
+  archive(s.value, s.number);
+}
 } // namespace
 template <>
 inline constexpr bool troupe::names_some_members<with_scratch> = true;
+template <>
+inline constexpr bool troupe::travels_as_bytes<with_bits> = true;
+template <>
+inline constexpr bool troupe::travels_as_bytes<with_union> = true;
 namespace {
+
+TEST(serialize, what_the_compiler_cannot_look_into_survives_where_that_is_said) {
+  expect_round_trip(truth::yes);
+  expect_round_trip(with_truth_named{truth::yes, 3});
+  expect_round_trip(with_bits{5, 17});
+  expect_round_trip(with_union{1, {7}});
+}
 
 TEST(serialize, members_may_stay_behind_where_that_is_said) {
   const auto back = decode_value<with_scratch>(encode_value(with_scratch{"n", {1, 2}, 3}));
