@@ -28,7 +28,8 @@ destination destination_of(const settings& s, const std::optional<session_record
   const auto base = run_directory::base_of(s.get(keys::run_directory));
   if (found) {
     out.because = "cluster " + found->name +
-                  (asked.empty() ? ", the one that runs in " + base : ", by --cluster=" + std::string{asked});
+                  (asked.empty() ? ", the one that runs in " + base + ": tasks see its environment, not this shell's"
+                                 : ", by --cluster=" + std::string{asked});
     return out;
   }
   const auto origin = s.origin_of(keys::master.name);

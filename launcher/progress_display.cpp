@@ -131,8 +131,18 @@ std::string progress_display::draw_lines(const std::vector<job_end>& ends, bool 
 
 std::string progress_display::draw_bars(const std::vector<job_end>& ends) {
   auto out = erase();
-  for (const auto& end : ends) out += job_summary(end);
+  for (const auto& end : ends) {
+    out += job_summary(end);
+    shown_.erase(end.job);
+  }
   const auto size = screen_of(fd_);
+  // Above the bars, where it stays to be read: advice is longer than a line.
+  for (const auto& [id, job] : current_) {
+    const auto wait = whole_wait(job, size.width - 1);
+    if (wait.empty() || shown_[id].waiting_for == job.waiting_for) continue;
+    shown_[id].waiting_for = job.waiting_for;
+    out += wait;
+  }
   auto height = size.height - 1;
   for (const auto& [id, job] : current_) {
     const auto bars = progress_bars(job, size.width - 1, height);

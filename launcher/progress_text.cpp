@@ -60,6 +60,8 @@ std::string title(const job_progress& job) {
   return "job " + number(job.job.value) + (job.name.empty() ? "" : " " + printable(job.name));
 }
 
+std::string wait_of(const job_progress& job) { return "waiting: " + printable(job.waiting_for); }
+
 /// The stages that matter most, in the job's order.
 std::vector<const stage_progress*> choose(const job_progress& job, std::size_t most) {
   std::vector<const stage_progress*> out;
@@ -93,8 +95,13 @@ std::string progress_bars(const job_progress& job, std::size_t width, std::size_
     const auto line = name + std::string(names - display_width(name), ' ') + "  " + bar(*s, room) + "  " + counts(*s);
     out += cut(line, width) + "\n";
   }
-  if (waits && height > 0) out += cut("waiting: " + printable(job.waiting_for), width) + "\n";
+  if (waits && height > 0) out += cut(wait_of(job), width) + "\n";
   return out;
+}
+
+std::string whole_wait(const job_progress& job, std::size_t width) {
+  if (job.waiting_for.empty() || display_width(wait_of(job)) <= width) return {};
+  return "troupe: " + title(job) + ": " + wait_of(job) + "\n";
 }
 
 std::string progress_lines(const job_progress& before, const job_progress& now) {
@@ -117,7 +124,7 @@ std::string progress_lines(const job_progress& before, const job_progress& now) 
     case stage_state::waiting: say(name + ": waits for inputs that were lost"); break;
     }
   }
-  if (now.waiting_for != before.waiting_for && !now.waiting_for.empty()) say("waiting: " + printable(now.waiting_for));
+  if (now.waiting_for != before.waiting_for && !now.waiting_for.empty()) say(wait_of(now));
   return out;
 }
 

@@ -13,6 +13,8 @@ namespace troupe {
 /// `count  [#####=====          ]  5/20  10 running, 1 failed`; `#` is done, `=` running. A line more says what a job
 /// waits for. At most `height` lines: ended and waiting stages are left out first.
 std::string progress_bars(const job_progress& job, std::size_t width, std::size_t height);
+/// What a job waits for as a whole line, where `progress_bars` has to cut it; else "".
+std::string whole_wait(const job_progress& job, std::size_t width);
 
 /// One line for everything that `now` says and `before` did not: a stage that began, ended, was put back or failed
 /// attempts, what a job waits for. "" when that is nothing. `before` is a default value at first.

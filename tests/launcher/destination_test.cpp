@@ -48,8 +48,9 @@ TEST(destination, is_said_with_what_has_decided_it) {
             "jobs go to local[4] (the default of the program)");
   const auto by_hand = running("by-hand", "/r/abcd");
   const auto chosen = settings_of({"troupe.master=127.0.0.1:7", "troupe.run-directory=/r"});
-  EXPECT_EQ(to_string(destination_of(chosen, by_hand, "", {})),
-            "jobs go to 127.0.0.1:7 (cluster by-hand, the one that runs in /r)");
+  EXPECT_EQ(
+      to_string(destination_of(chosen, by_hand, "", {})),
+      "jobs go to 127.0.0.1:7 (cluster by-hand, the one that runs in /r: tasks see its environment, not this shell's)");
   EXPECT_EQ(to_string(destination_of(chosen, by_hand, "by", {})),
             "jobs go to 127.0.0.1:7 (cluster by-hand, by --cluster=by)");
 }

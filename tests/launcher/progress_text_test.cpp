@@ -65,6 +65,14 @@ TEST(progress_bars, fit_the_terminal) {
   EXPECT_THAT(progress_bars(job, 80, 1), HasSubstr("report  [")) << "what has ended goes first";
 }
 
+TEST(progress_bars, that_cut_what_is_waited_for_have_it_in_whole_beside_them) {
+  auto job = two_stages();
+  EXPECT_EQ(whole_wait(job, 10), "");
+  job.waiting_for = "room";
+  EXPECT_EQ(whole_wait(job, 13), "");
+  EXPECT_EQ(whole_wait(job, 12), "troupe: job 7 words: waiting: room\n");
+}
+
 TEST(progress_bars, do_not_let_names_move_the_cursor) {
   auto job = two_stages();
   job.stages[0].name = "a\x1b[2Jb";

@@ -1,0 +1,64 @@
+#include <troupe/launcher/progress_display.hpp>
+
+#include <cstdio>
+#include <string>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <troupe/tests/support/process_probe.hpp>
+
+namespace troupe {
+namespace {
+
+/// A file without a name, which is no terminal: bars take it for one of 80 columns.
+class screen_file {
+public:
+  ~screen_file() { std::fclose(file_); }
+  int descriptor() const { return ::fileno(file_); }
+  std::string content() const {
+    std::string out(1 << 16, '\0');
+    const auto n = ::pread(descriptor(), out.data(), out.size(), 0);
+    out.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return out;
+  }
+
+private:
+  std::FILE* file_ = std::tmpfile();
+};
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(progress_display, of_bars_keeps_once_in_whole_what_they_cut) {
+  const screen_file file;
+  job_progress job;
+  job.job = job_id{7};
+  job.name = "words";
+  job.waiting_for = "no executor of this program is there: start one with `words --config-file=executor.yaml`, here or "
+                    "on another machine";
+  progress_display display{progress_mode::bar, file.descriptor()};
+  display.update(job);
+  display.finish();
+  EXPECT_EQ(count_of(file.content(), "troupe: job 7 words: waiting: " + job.waiting_for + "\n"), 1u) << file.content();
+  const screen_file other;
+  progress_display twice{progress_mode::bar, other.descriptor()};
+  twice.update(job);
+  ASSERT_TRUE(testing::wait_until([&] { return !other.content().empty(); }));
+  const auto drawn = other.content().size();
+  twice.update(job);
+  ASSERT_TRUE(testing::wait_until([&] { return other.content().size() > drawn; })) << "drawn anew";
+  job_end end;
+  end.job = job.job;
+  end.progress = job;
+  twice.end(end);
+  twice.finish();
+  EXPECT_EQ(count_of(other.content(), "troupe: job 7 words: waiting: "), 1u) << other.content();
+}
+
+} // namespace
+} // namespace troupe
