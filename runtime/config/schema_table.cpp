@@ -81,8 +81,10 @@ constexpr setting_schema all_keys[] = {
         keys::barrier_sync_timeout, "365d", ns_per_ms, client,
         "How long tasks of a barrier stage wait for the last of them, from the first that waits on, unless the "
         "stage says for itself; then the wait fails for all."),
-    text(keys::driver_bind_address, "127.0.0.1", driver,
-         "Address that the driver listens on; any other than loopback needs troupe.security.insecure."),
+    text(
+        keys::driver_bind_address, "127.0.0.1", driver,
+        "Address that the driver listens on, and at which a client on another machine serves the values that its tasks "
+        "share; any other than loopback needs troupe.security.insecure."),
     memory(keys::driver_max_result_size, "1g", 1024, driver,
            "Most bytes of one job's results that may travel with the outcomes of its tasks; more fail it.", 4096 * mib),
     count(keys::driver_port, "0", 0, 65535, driver,

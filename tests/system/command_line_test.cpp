@@ -330,11 +330,12 @@ TEST_F(command_line, ctrl_c_and_kill_9_end_a_cluster_that_is_coming_up) {
     return std::any_of(all.begin(), all.end(), [](const auto& p) { return testing::is_executor(p.pid); });
   };
   for (const int signal : {SIGINT, SIGTERM}) {
-    auto up = started({"cluster", "up", "--foreground", "--config-file=" + file});
+    auto up = started({"cluster", "up", "--foreground", "--json", "--config-file=" + file});
     ASSERT_TRUE(testing::wait_until(executor_was_seen)) << up->output();
     up->kill(signal);
     EXPECT_EQ(up->wait(), 130) << up->output();
     EXPECT_THAT(up->output(), HasSubstr("interrupted: the cluster was not started"));
+    EXPECT_THAT(up->printed(), HasSubstr(R"("kind": "cancelled")"));
   }
   // The driver in the background itself.
   {
