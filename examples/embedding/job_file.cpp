@@ -1,5 +1,6 @@
 // Runs a job file on executors that `troupe node` starts, with the driver in this application:
 //   job_file SECRET-FILE JOB.yaml
+// Stages for those executors alone ask for a resource that only they have: this process has two of one core.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -32,7 +33,7 @@ int run(caf::actor_system& system, const std::string& folder, const std::string&
   troupe::embedded_options options;
   options.directory = folder;
   options.listen.emplace();
-  options.listen->secret_file = secret_file;
+  options.listen->secret_file = std::filesystem::absolute(secret_file);
   options.scheduler.infeasible_timeout = std::chrono::hours{1}; // in which executors may join
   const auto cluster = troupe::spawn_embedded(system, std::move(options));
   if (!cluster) {
