@@ -126,7 +126,7 @@ TEST_F(failure_logs_test, that_cannot_be_kept_say_where_and_why) {
   const std::string too_long(300, 'x');
   EXPECT_EQ(l.keep(out, {5}, too_long, attempt).fault, out + "/.troupe/logs: File name too long")
       << "which is not about a place that is somebody else's";
-  const testing::scratch_directory other;
+  const scratch_directory other;
   EXPECT_EQ(l.keep(other.file("out/stage"), {5}, too_long, attempt).fault,
             other.file("out/.troupe/logs") + ": File name too long")
       << "of the first place where it is the same everywhere";
