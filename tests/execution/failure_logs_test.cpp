@@ -24,12 +24,15 @@ class failure_logs_test : public ::testing::Test {
 protected:
   failure_logs_test() { fs::create_directory(attempt); }
   void print(const std::string& on_output, const std::string& on_error, std::int64_t ago = 0) {
-    for (const auto& [name, text] : {std::pair{"/stdout", on_output}, {"/stderr", on_error}}) {
-      fs::remove(attempt + name);
-      std::ofstream{attempt + name} << text;
-      const std::array<timespec, 2> times{timespec{now - ago, 0}, timespec{now - ago, 0}};
-      ASSERT_EQ(::utimensat(AT_FDCWD, (attempt + name).c_str(), times.data(), 0), 0);
-    }
+    write("/stdout", on_output, ago);
+    write("/stderr", on_error, ago);
+  }
+  /// A new file, as old as it is by the clock of these tests.
+  void write(const std::string& name, const std::string& text, std::int64_t ago = 0) {
+    fs::remove(attempt + name);
+    std::ofstream{attempt + name} << text;
+    const std::array<timespec, 2> times{timespec{now - ago, 0}, timespec{now - ago, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, (attempt + name).c_str(), times.data(), 0), 0);
   }
   failure_logs logs(log_limits limits = {}) {
     return failure_logs{"s", limits, [this] { return now; }};
@@ -140,7 +143,7 @@ TEST_F(failure_logs_test, that_cannot_be_kept_say_where_and_why) {
 TEST_F(failure_logs_test, are_kept_once_where_somebody_was_killed_in_the_middle) {
   print("printed", "");
   logs().keep(out, {5}, "1.0.0", attempt);
-  std::ofstream{attempt + "/stderr"} << "text";
+  write("/stderr", "text");
   const auto kept = logs().keep(out, {5}, "1.0.0", attempt);
   EXPECT_EQ(kept.fault, "");
   EXPECT_EQ(kept.out, folder + "/s-5/1.0.0.out");
