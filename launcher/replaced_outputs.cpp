@@ -27,12 +27,13 @@ std::string without_case(std::string name) {
   return name;
 }
 
-/// The first parts of all names in a folder.
-std::unordered_set<std::string> names_in(const std::string& directory) {
+/// The first parts of all names in a folder; nothing where it cannot be listed, which says nothing of its files.
+std::optional<std::unordered_set<std::string>> names_in(const std::string& directory) {
   std::unordered_set<std::string> out;
   std::error_code failed;
   for (fs::directory_iterator entry{directory, failed}, end; !failed && entry != end; entry.increment(failed))
     out.insert(without_case(entry->path().filename().string()));
+  if (failed && failed != std::errc::no_such_file_or_directory && failed != std::errc::not_a_directory) return {};
   return out;
 }
 
@@ -50,7 +51,7 @@ struct replaced {
 result<void> check_stage(const job_spec& job, const std::string& job_file, const stage_spec& stage) {
   const auto& directory = std::get<command_program>(stage.program).output_directory;
   const auto there = names_in(directory);
-  if (there.empty()) return {};
+  if (there && there->empty()) return {};
   const auto is_another = [&](const auto& made) {
     std::error_code none; // a file that is no more may have become this one
     return !made.file.empty() && made.file != job_file && made.job != job.name && fs::exists(made.file, none);
@@ -60,21 +61,24 @@ result<void> check_stage(const job_spec& job, const std::string& job_file, const
   std::optional<std::unordered_map<std::string, recorded_output>> recorded;
   replaced folders;
   replaced of_nobody;
+  replaced of_unknown;
   replaced of_another;
   std::string another; // that has made the first of these
   for (std::size_t p = 0; p < stage.arguments->size(); ++p) {
     const auto decoded = decode_command_arguments((*stage.arguments)[p]);
     if (!decoded) continue;
     for (const auto& name : decoded->outputs) {
-      if (!there.contains(without_case(name.substr(0, name.find('/'))))) continue;
+      if (there && !there->contains(without_case(name.substr(0, name.find('/'))))) continue;
       const auto by = made_by(directory, name).by;
-      if (by == maker::nobody || (by != maker::somebody_else && !any_other)) continue;
+      if (by == maker::nobody || (by == maker::task && !any_other)) continue;
       if (!recorded) recorded = recorded_outputs(directory);
       const auto made = who_made(directory, name, *recorded);
       const auto path = directory + "/" + name;
       struct stat status {};
       if (made.by == maker::somebody_else && ::lstat(path.c_str(), &status) == 0)
         (S_ISDIR(status.st_mode) ? folders : of_nobody).add(path);
+      else if (made.by == maker::unknown)
+        of_unknown.add(path);
       else if (made.by == maker::task && is_another(made)) {
         if (of_another.count == 0) another = made.job + " (" + made.file + ")";
         of_another.add(path);
@@ -91,6 +95,12 @@ result<void> check_stage(const job_spec& job, const std::string& job_file, const
     return fault("its output " + of_nobody.first + " would replace a file that no job has made" +
                  of_nobody.text().substr(of_nobody.first.size()) +
                  "; move what is there to another place, give another output:, or run it with --overwrite");
+  if (of_unknown.count > 0)
+    return fault(
+        "its output " + of_unknown.text() +
+        " would replace what is there, and nothing tells whether a job has made that: its file system keeps no "
+        "marks, and "
+        "no record names it; move it to another place, give another output:, or run it with --overwrite");
   if (of_another.count > 0)
     return fault("its output " + of_another.text() + " would replace what job " + another +
                  " has made; give another output:, or run it with --overwrite");

@@ -162,30 +162,34 @@ std::optional<error> dag_scheduler::second_version(job_run& job, const std::vect
   return std::nullopt;
 }
 
-/// What the task has to be run for is lost: its inputs are made again where they are gone.
+/// What the task has to be run for is lost: its inputs are made again where they are gone, and what was read for those.
 void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out) {
-  if (stage.fed_by.empty()) return;
-  stage.tasks.withhold(partition);
-  for (const auto number : stage.fed_by) {
-    auto& parent = job.stages[number];
-    if (parent.tasks.status_of(partition) != task_set::status::done) continue;
-    if (parent.has_consumed(partition)) {
-      parent.consumed[partition] = false;
-      --parent.consumed_count;
-      if (!is_kept_for(parent, partition)) {
-        parent.handed.erase(partition);
-        parent.tasks.invalidate(partition);
-        if (parent.spec->indeterminate) job.lost_versions.emplace(number, partition);
-        out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
-        recall_inputs(job, parent, partition, out);
-        continue;
+  std::vector<std::uint32_t> again{stage.index};
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    auto& reader = job.stages[again[i]];
+    if (!reader.fed_by.empty()) reader.tasks.withhold(partition);
+    for (const auto number : reader.fed_by) {
+      auto& parent = job.stages[number];
+      if (parent.tasks.status_of(partition) != task_set::status::done) continue;
+      if (parent.has_consumed(partition)) {
+        parent.consumed[partition] = false;
+        --parent.consumed_count;
+        if (!is_kept_for(parent, partition)) {
+          parent.handed.erase(partition);
+          parent.tasks.invalidate(partition);
+          if (parent.spec->indeterminate) job.lost_versions.emplace(number, partition);
+          out.push_back(effects::publish{events::map_output_lost{parent.id, partition, {}}});
+          again.push_back(number);
+          continue;
+        }
+        take_kept(job, parent, partition);
+        prefer_kept(job, parent, partition);
       }
-      take_kept(job, parent, partition);
-      prefer_kept(job, parent, partition);
+      count_unread(parent, partition, true);
     }
-    count_unread(parent, partition, true);
   }
-  admit(job, stage, partition);
+  for (const auto number : again) // when all that is gone is known
+    if (auto& reader = job.stages[number]; !reader.fed_by.empty()) admit(job, reader, partition);
 }
 
 /// The output of the task is lost: consumers that have not begun do not start.

@@ -299,6 +299,11 @@ result<void> complete_publications(const std::string& root) {
     const publication_lock alone{place};
     if (!alone.is_held()) continue; // somebody is at it
     if (state_of_list(place) != list_state::own) continue;
+    if (is_cut_short(place, *list)) { // of what waited for its end no file is certain to be whole
+      remove_publication_list(place);
+      discard_staged(place);
+      continue;
+    }
     if (auto fault = complete(place, list->names, true))
       end = make_error(ec::io, cut_short(place, list->names, *std::move(fault)).reason);
   }

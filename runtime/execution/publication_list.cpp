@@ -2,10 +2,11 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <fcntl.h>
-#include <iterator>
+#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 namespace troupe {
 namespace {
 
-/// The first entry: what the file is. The place follows, then the names.
+/// The first entry: what the file is. The place follows, then each name and its size.
 constexpr std::string_view what_it_is = "outputs of a Troupe task, to be put in place";
 /// Ends each entry. A path never holds it.
 constexpr char end_of_name = '\0';
@@ -55,13 +56,25 @@ std::optional<publication_list> parse(const std::string& content) {
     entries.push_back(content.substr(at, end - at));
     at = end + 1;
   }
-  if (entries.size() < 3 || entries[0] != what_it_is) return {};
-  for (std::size_t i = 1; i < entries.size(); ++i)
+  if (entries.size() < 4 || entries.size() % 2 != 0 || entries[0] != what_it_is) return {};
+  if (!is_output_name(entries[1]) || entries[1].find('/') != entries[1].npos) return {};
+  publication_list list{std::move(entries[1]), {}, {}};
+  for (std::size_t i = 2; i < entries.size(); i += 2) {
     if (!is_output_name(entries[i])) return {};
-  if (entries[1].find('/') != entries[1].npos) return {};
-  publication_list list{std::move(entries[1]), {}};
-  list.names.assign(std::make_move_iterator(entries.begin() + 2), std::make_move_iterator(entries.end()));
+    const auto& digits = entries[i + 1];
+    std::int64_t size = 0;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (code != std::errc{} || end != digits.data() + digits.size()) return {};
+    list.names.push_back(std::move(entries[i]));
+    list.sizes.push_back(size);
+  }
   return list;
+}
+
+/// -1 where there is no regular file.
+std::int64_t size_of(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
 /// How long another process is waited for that completes the same.
@@ -85,7 +98,10 @@ int write_publication_list(const staging_place& place, const std::vector<std::st
   std::string content;
   (content += what_it_is) += end_of_name;
   (content += place.name) += end_of_name;
-  for (const auto& name : names) (content += name) += end_of_name;
+  for (const auto& name : names) {
+    (content += name) += end_of_name;
+    (content += std::to_string(size_of(place.file_of(name, names.size())))) += end_of_name;
+  }
   const auto beside = list + "-new";
   descriptor file{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return errno;
@@ -105,6 +121,14 @@ int write_publication_list(const staging_place& place, const std::vector<std::st
 
 std::optional<publication_list> read_publication_list(const std::string& path) {
   return parse(content_of_own(path).text);
+}
+
+bool is_cut_short(const staging_place& place, const publication_list& list) {
+  for (std::size_t i = 0; i < list.names.size(); ++i)
+    if (const auto now = size_of(place.file_of(list.names[i], list.names.size()));
+        now >= 0 && list.sizes[i] >= 0 && now != list.sizes[i])
+      return true;
+  return false;
 }
 
 list_state state_of_list(const staging_place& place) {

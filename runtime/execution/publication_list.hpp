@@ -5,6 +5,7 @@
 /// move the rest. One at most for a task, since no two attempts of a task are published side by side. Functions of
 /// files alone; any thread.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace troupe {
 struct publication_list {
   std::string place;              ///< name of the attempt's place in the root
   std::vector<std::string> names; ///< of its outputs
+  std::vector<std::int64_t> sizes; ///< bytes of each; -1 for what did not wait when the list was written
 
   bool operator==(const publication_list&) const = default;
 };
@@ -40,6 +42,9 @@ int write_publication_list(const staging_place& place, const std::vector<std::st
 /// None where there is no such file, or not of this user, or it is not what `write_publication_list` writes: the place
 /// lies in the root, and all names stay below it.
 std::optional<publication_list> read_publication_list(const std::string& path);
+
+/// True where what waits is not as long as it was: the machine has stopped before all of it was on the disk.
+bool is_cut_short(const staging_place& place, const publication_list& list);
 
 /// Whether the list is there and of this attempt. `unknown`: it cannot be read just now.
 enum class list_state { own, none, unknown };

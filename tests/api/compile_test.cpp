@@ -84,7 +84,7 @@ void on_a_small_stack(const std::function<void()>& what) {
 }
 
 TEST_F(compiled_jobs, may_come_from_a_loop_of_many_rounds) {
-  constexpr std::uint32_t rounds = 5000;
+  constexpr std::uint32_t rounds = 10'000;
   on_a_small_stack([&] {
     auto d = session_.range(0, 4, 1).map([](std::int64_t n) { return std::pair{n % 2, n}; });
     for (std::uint32_t i = 0; i < rounds; ++i) d = d.reduce_by_key(std::plus<>{}, 1);

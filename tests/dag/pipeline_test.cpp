@@ -391,6 +391,28 @@ TEST_F(pipelines, make_consumed_inputs_again_for_an_output_that_is_lost) {
   h.check_idle();
 }
 
+/// In a line that is as long as a job may be: nothing here may call itself for each of its stages.
+TEST_F(pipelines, make_all_again_that_was_read_for_an_output_that_is_lost) {
+  scheduler_harness h;
+  maker(h);
+  const auto b = user(h);
+  job_builder what{"line"};
+  what.profile(make_profile({{"gpu", 1}}, {{"gpu", "1"}}));
+  what.stage("first", 1).buckets(1);
+  what.stage("second", 1).buckets(1).after(0, dependency_kind::one_to_one);
+  what.stage("third", 1).with(1).buckets(1).after(1, dependency_kind::one_to_one);
+  what.stage("fourth", 1).after(2, dependency_kind::all);
+  const auto job = h.submit(what);
+  for (std::uint32_t stage = 0; stage < 3; ++stage) h.succeed(attempt(h, job, stage, 0));
+  h.lose(b);
+  EXPECT_THAT(h.events<events::map_output_lost>(), SizeIs(3));
+  user(h);
+  h.drain();
+  ASSERT_TRUE(h.end_of(job));
+  EXPECT_FALSE(h.end_of(job)->failure);
+  h.check_idle();
+}
+
 /// Commands whose files their executors keep for those of other hosts.
 class pipelines_of_files : public pipelines {
 protected:

@@ -253,10 +253,12 @@ TEST_F(staging, is_not_completed_by_a_list_that_is_none) {
   refused(with("outputs of", "inputs of"), "something else");
   refused(with("3.0-7", "../3"), "a place elsewhere");
   refused(with("3.0-7", "3.0-7/sub"), "a place within another");
-  refused(whole + "../../a" + '\0', "a name that leads away");
-  refused(whole.substr(0, whole.find("a\0b")), "no names");
+  refused(whole + "../../a" + '\0' + "7" + '\0', "a name that leads away");
+  refused(whole + "c" + '\0', "a name without its size");
+  refused(whole + "c" + '\0' + "7 or so" + '\0', "a size that is no number");
+  refused(whole.substr(0, whole.find("3.0-7") + 6), "no names");
   std::ofstream{list} << whole;
-  EXPECT_EQ(read_publication_list(list), (publication_list{"3.0-7", {"a", "b"}}));
+  EXPECT_EQ(read_publication_list(list), (publication_list{"3.0-7", {"a", "b"}, {5, 4}}));
   fs::rename(list, list + "-target");
   fs::create_symlink(list + "-target", list);
   EXPECT_EQ(read_publication_list(list), std::nullopt) << "a link";
@@ -322,6 +324,17 @@ TEST_F(staging, what_is_gone_from_its_place_is_not_seen) {
   EXPECT_TRUE(fs::exists(place().path() + "/a")) << "others may see more";
   EXPECT_EQ(publish_own(place(), {"a", "b"}).outcome, publication_outcome::not_seen);
   EXPECT_THAT(all(), IsEmpty()) << "its own maker knows that it is gone";
+}
+
+/// The list is written to the disk, and what it names is not: a power cut may take the end of that.
+TEST_F(staging, that_the_machine_has_cut_short_is_not_completed) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
+  fs::resize_file(place().path() + "/b", 0);
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_FALSE(fs::exists(to + "/a"));
+  EXPECT_FALSE(fs::exists(to + "/b"));
+  EXPECT_TRUE(fs::is_empty(place().root));
 }
 
 /// By who looked whether it might be removed, and was killed.
