@@ -18,6 +18,11 @@ constexpr auto frame = std::chrono::milliseconds{100};
 /// Lines say so often that a long stage lives.
 constexpr auto pulse_interval = std::chrono::seconds{10};
 
+std::string without_numbers(std::string text) {
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
 struct screen {
   std::size_t width = 80;
   std::size_t height = 24;
@@ -133,15 +138,14 @@ std::string progress_display::draw_bars(const std::vector<job_end>& ends) {
   auto out = erase();
   for (const auto& end : ends) {
     out += job_summary(end);
-    shown_.erase(end.job);
+    told_.erase(end.job);
   }
   const auto size = screen_of(fd_);
   // Above the bars, where it stays to be read: advice is longer than a line.
   for (const auto& [id, job] : current_) {
     const auto wait = whole_wait(job, size.width - 1);
-    if (wait.empty() || shown_[id].waiting_for == job.waiting_for) continue;
-    shown_[id].waiting_for = job.waiting_for;
-    out += wait;
+    // Once, however often the numbers in it change.
+    if (!wait.empty() && told_[id].insert(without_numbers(wait)).second) out += wait;
   }
   auto height = size.height - 1;
   for (const auto& [id, job] : current_) {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -53,8 +54,10 @@ private:
   bool dirty_ = false;                     ///< by mutex_
   bool over_ = false;                      ///< by mutex_
   std::map<job_id, job_progress> current_; ///< the drawing thread's copy
-  std::map<job_id, job_progress> shown_;   ///< what lines have told, and bars in whole; the drawing thread's
-  std::size_t lines_on_screen_ = 0;        ///< the drawing thread's
+  std::map<job_id, job_progress> shown_;   ///< what lines have told; the drawing thread's
+  std::map<job_id, std::set<std::string>>
+      told_;                        ///< why jobs wait, without numbers, that stands above the bars; likewise
+  std::size_t lines_on_screen_ = 0; ///< the drawing thread's
   std::thread thread_;
 };
 

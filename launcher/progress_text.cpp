@@ -159,4 +159,15 @@ std::string job_summary(const job_end& end) {
   return out + table.text("  ");
 }
 
+std::vector<std::string> left_files(const job_progress& job) {
+  std::vector<std::string> out;
+  for (const auto& s : job.stages)
+    if (!s.left.empty())
+      out.push_back("stage " + name_of(s) +
+                    ": its commands leave files in the directories that they start in, such as '" + s.left +
+                    "', and these directories are removed: name what is to be kept in outputs:, or give the commands "
+                    "absolute paths, written out, since no shell reads them");
+  return out;
+}
+
 } // namespace troupe

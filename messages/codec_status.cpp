@@ -21,6 +21,7 @@ static void write(const stage_progress& in, pb::StageProgress& out, const place&
   out.set_peak_memory(in.peak_memory);
   out.set_output_bytes(in.output_bytes);
   out.set_wall_nanoseconds(in.wall_nanoseconds);
+  if (!in.left.empty()) out.set_left(at.text("left", in.left));
 }
 
 static void read(const pb::StageProgress& in, stage_progress& out, const place& at) {
@@ -40,6 +41,7 @@ static void read(const pb::StageProgress& in, stage_progress& out, const place& 
   out.peak_memory = in.peak_memory();
   out.output_bytes = in.output_bytes();
   out.wall_nanoseconds = in.wall_nanoseconds();
+  out.left = at.text("left", in.left());
 }
 
 static void write(const accumulated& in, pb::Accumulated& out, const place& at) {

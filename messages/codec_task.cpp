@@ -422,6 +422,7 @@ static void write(const outcome_batch& in, pb::OutcomeBatch& out, const place& a
   out.set_output_bytes(in.output_bytes);
   for (const auto& name : in.accumulators) out.add_accumulators(name);
   write_list(in.counted, *out.mutable_counted(), at, "counted");
+  if (!in.left.empty()) out.set_left(at.text("left", in.left));
 }
 
 static void read(const pb::OutcomeBatch& in, outcome_batch& out, const place& at) {
@@ -443,6 +444,7 @@ static void read(const pb::OutcomeBatch& in, outcome_batch& out, const place& at
   out.output_bytes = in.output_bytes();
   out.accumulators.assign(in.accumulators().begin(), in.accumulators().end());
   read_list(in.counted(), out.counted, at, "counted");
+  out.left = at.text("left", in.left());
   check_outcomes(out, at);
 }
 

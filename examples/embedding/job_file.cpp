@@ -1,6 +1,6 @@
 // Runs a job file on executors that `troupe node` starts, with the driver in this application:
 //   job_file SECRET-FILE JOB.yaml
-// Stages for those executors alone ask for a resource that only they have: this process has two of one core.
+// Stages for those executors alone ask for a resource that only they have: this process has two executors of one core.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

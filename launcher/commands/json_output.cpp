@@ -30,7 +30,8 @@ json_value json_of(const job_progress& job) {
                              {"run-nanoseconds", s.run_nanoseconds},
                              {"cpu-nanoseconds", s.cpu_nanoseconds},
                              {"peak-memory", s.peak_memory},
-                             {"output-bytes", s.output_bytes}});
+                             {"output-bytes", s.output_bytes},
+                             {"left-file", s.left}});
   return out;
 }
 

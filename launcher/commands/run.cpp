@@ -20,6 +20,7 @@
 #include <troupe/launcher/output_claim.hpp>
 #include <troupe/launcher/output_record.hpp>
 #include <troupe/launcher/progress_display.hpp>
+#include <troupe/launcher/progress_text.hpp>
 #include <troupe/launcher/replaced_outputs.hpp>
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/security.hpp>
@@ -148,6 +149,8 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
                    {s.get(keys::logs_keep), static_cast<std::uint64_t>(s.get(keys::logs_max_size))});
   app->reset();
   display.finish();
+  for (const auto& warning : left_files(end.progress))
+    std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
   if (end.job && !stop.requested()) say_what_is_whose(record, session, end, done);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";

@@ -371,8 +371,8 @@ public:
   /// Spark: cache. `words.cache()`
   dataset cache() const { return persist(storage_level::memory); }
   /// Executors drop what they keep of it when the jobs that read it have ended, and later jobs keep none of it. So they
-  /// do with what a sort or zip_with_index has had kept in order to read it twice. No effect on a dataset that is not
-  /// kept.
+  /// do with what a sort or zip_with_index has had kept in order to read it twice; other datasets that come from there
+  /// compute it again. No effect on a dataset that is not kept.
   /// Spark: unpersist. `words.unpersist()`
   void unpersist() const {
     for (const auto& kept : {node_->kept, node_->kept_before})

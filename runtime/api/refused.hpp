@@ -54,7 +54,10 @@ public:
 
   template <class T>
   operator dataset<T>() const; // NOLINT: implicit on purpose
-  dataset called(const char*) const { return {}; }
+  template <class... From>
+  dataset called(const char*, const From&...) const {
+    return {};
+  }
 
   template <class... A>
   dataset map(const A&...) const {

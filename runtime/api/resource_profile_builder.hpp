@@ -29,8 +29,8 @@ public:
   executor_resource_requests& pyspark_memory(std::string_view size);
   executor_resource_requests& resource(std::string name, std::int64_t amount, std::string discovery_script = {},
                                        std::string vendor = {});
-  template <std::floating_point Number>
-  executor_resource_requests& resource(const std::string&, Number) {
+  template <std::floating_point Number, class... More>
+  executor_resource_requests& resource(const std::string&, Number, const More&...) {
     return refuse<Number>();
   }
   /// `"2"` is that count, `"40g"` a counted size; see parse_resource_amount.

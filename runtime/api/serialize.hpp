@@ -13,16 +13,16 @@
 ///     template <class Archive>
 ///     void troupe_serialize(Archive& archive, point& p) { archive(p.x, p.y, p.label); }
 ///
-/// The same function writes and reads (writing never changes the value), so the two cannot differ. It stands in the
-/// namespace of the type and takes the value as `T&`; the type must be default constructible. One that forgets a member
-/// of a struct does not compile (it is compiled once more for that, with another archive); where that is meant, or the
-/// members are named in several calls of the archive, say `template <> inline constexpr bool
-/// troupe::names_some_members<point> = true;`. One that reads in another way than it writes asks whether `Archive` is a
-/// `troupe::decoder`. A class of plain bytes with constructors or private members may say
-/// `template <> inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs
-/// another way (a checked constructor, say) specialises `troupe::serializer<T>` with the two functions `write` and
-/// `read`. Pointers, references, `std::string_view`, `std::span` and C strings are refused at compile time: they would
-/// arrive without what they point to.
+/// The same function writes and reads (writing never changes the value), so the two do not differ by mistake. It stands
+/// in the namespace of the type and takes the value as `T&`; the type must be default constructible. One that forgets a
+/// member of a struct does not compile (it is compiled once more for that, with another archive); where that is meant,
+/// or the members are named in several calls of the archive, say `template <> inline constexpr bool
+/// troupe::names_some_members<point> = true;`. One that is to do more where it reads, such as to check, asks whether
+/// `Archive` is a `troupe::decoder`. A class of plain bytes with constructors or private members may say `template <>
+/// inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs another way (a
+/// checked constructor, say) specialises `troupe::serializer<T>` with the two functions `write` and `read`. Pointers,
+/// references, `std::string_view`, `std::span` and C strings are refused at compile time: they would arrive without
+/// what they point to.
 
 #include <algorithm>
 #include <bit>

@@ -65,6 +65,7 @@ void stage_run::measure(const outcome_batch& batch) {
   cpu_nanoseconds += batch.cpu_nanoseconds;
   peak_memory = std::max(peak_memory, batch.peak_memory);
   output_bytes += batch.output_bytes;
+  if (left.empty()) left = batch.left;
   const auto ran = batch.count - static_cast<std::uint32_t>(
                                      std::count(batch.statuses.begin(), batch.statuses.end(), task_status::given_back));
   if (ran == 0) return;

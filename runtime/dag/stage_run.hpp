@@ -155,6 +155,7 @@ public:
   std::uint64_t cpu_nanoseconds = 0;
   std::uint64_t peak_memory = 0;
   std::uint64_t output_bytes = 0;
+  std::string left; ///< see outcome_batch
   time_point started{};
   time_point ended{};
   time_point attempt_started{};

@@ -76,6 +76,7 @@ job_progress dag_scheduler::progress_of(const job_run& job, time_point now) cons
     s.cpu_nanoseconds = stage.cpu_nanoseconds;
     s.peak_memory = stage.peak_memory;
     s.output_bytes = stage.output_bytes;
+    s.left = stage.left;
     if (stage.was_submitted)
       s.wall_nanoseconds =
           nanoseconds((stage.state == stage_state::complete || job.finished() ? stage.ended : now) - stage.started);

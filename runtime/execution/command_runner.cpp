@@ -235,6 +235,27 @@ attempt_end failed_here(const error& why, const command_settings& settings) {
   return lasts && !settings.hand_over ? failed_for_certain(why) : failed(why);
 }
 
+/// A file that was left here where nobody looks for it: any where the command has no outputs, else one below a folder
+/// that is called as a shell calls the user's own. "" where there is none.
+std::string left_in(const std::string& directory, bool has_outputs) {
+  std::string first;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator{directory, ignored}) {
+    auto name = entry.path().filename().string();
+    if (name == "stdout" || name == "stderr" || (has_outputs && name != "~")) continue;
+    if (first.empty() || name < first) first = std::move(name);
+  }
+  if (first.empty()) return first;
+  for (fs::recursive_directory_iterator below{directory + "/" + first, ignored}, end; !ignored && below != end;
+       below.increment(ignored))
+    if (!below->is_directory(ignored)) {
+      first = fs::path{below->path()}.lexically_relative(directory).string();
+      break;
+    }
+  constexpr std::size_t longest = 256;
+  return bounded_text(first, longest);
+}
+
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
 void keep_only_what_it_wrote(const std::string& directory) {
   std::error_code ignored;
@@ -469,7 +490,10 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
                              "; let the command wait for what it starts, or raise troupe.task.writer-grace");
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
-    if (!end.failure) keep_only_what_it_wrote(*directory);
+    if (!end.failure) {
+      end.left = left_in(*directory, !arguments.outputs.empty());
+      keep_only_what_it_wrote(*directory);
+    }
     if (!end.failure) // other names that the command has given its outputs are gone by now
       for (const auto& output : arguments.outputs)
         mark_made(place.file_of(output, arguments.outputs.size()), place, output);

@@ -356,6 +356,7 @@ void lease_thread::book(guard& lock, const task_batch& batch, std::uint32_t i, a
   }
   if (!end.failure) buffer_.add_counted(end.counted);
   buffer_.add_usage(run.end - run.begin, end.cpu_nanoseconds, end.bytes, end.peak_memory);
+  if (!end.left.empty()) buffer_.add_left(std::move(end.left));
   const bool last = i + 1 == batch.count && queue_.empty();
   if (last || buffer_.count() >= common_.flush_tasks || buffer_.result_bytes() >= max_buffered_results ||
       run.end - buffer_.oldest() >= max_outcome_age)

@@ -33,6 +33,7 @@ struct attempt_end {
   std::uint64_t cpu_nanoseconds = 0;     ///< of a command
   std::uint64_t peak_memory = 0;         ///< of a command, bytes
   std::vector<accumulated> counted;      ///< of a native task, each accumulator once
+  std::string left;                      ///< by a command (see outcome_batch::left)
 
   /// True when the attempt left a block set in the executor's store.
   bool stored() const noexcept {

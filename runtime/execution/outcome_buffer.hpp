@@ -40,6 +40,10 @@ public:
 
   /// What attempts used; added to the batch that is open. @pre open
   void add_usage(duration wall, std::uint64_t cpu_nanoseconds, std::uint64_t output_bytes, std::uint64_t peak_memory);
+  /// See outcome_batch::left; the first one counts.
+  void add_left(std::string file) {
+    if (batch_->left.empty()) batch_->left = std::move(file);
+  }
 
   bool empty() const noexcept { return !batch_; }
   std::uint32_t count() const noexcept { return batch_ ? batch_->count : 0; }

@@ -17,8 +17,8 @@
 namespace troupe {
 
 struct publication_list {
-  std::string place;              ///< name of the attempt's place in the root
-  std::vector<std::string> names; ///< of its outputs
+  std::string place;               ///< name of the attempt's place in the root
+  std::vector<std::string> names;  ///< of its outputs
   std::vector<std::int64_t> sizes; ///< bytes of each; -1 for what did not wait when the list was written
 
   bool operator==(const publication_list&) const = default;

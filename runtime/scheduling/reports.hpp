@@ -75,8 +75,9 @@ struct outcome_batch {
   std::uint64_t cpu_nanoseconds = 0;       ///< CPU time of all attempts together
   std::uint64_t peak_memory = 0;           ///< bytes: a command's own peak, else that of the process so far
   std::uint64_t output_bytes = 0;          ///< map output, results and published files
-  std::vector<std::string> accumulators;   ///< names that `counted` refers to, each once
-  std::vector<counted_amount> counted;     ///< by tasks that succeeded; index, then accumulator, rising, none twice
+  std::string left; ///< a file that a command without outputs has left in its own directory, which goes; "": none
+  std::vector<std::string> accumulators; ///< names that `counted` refers to, each once
+  std::vector<counted_amount> counted;   ///< by tasks that succeeded; index, then accumulator, rising, none twice
 
   partition_index partition(std::uint32_t i) const noexcept { return partitions.empty() ? first + i : partitions[i]; }
   attempt_number attempt(std::uint32_t i) const noexcept { return attempts.empty() ? 0 : attempts[i]; }

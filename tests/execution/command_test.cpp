@@ -96,6 +96,26 @@ protected:
   as_subreaper subreaper;
 };
 
+TEST_F(command_test, says_what_it_leaves_where_nobody_looks_for_it) {
+  auto& r =
+      begin({"sh", "-c",
+             "case $TROUPE_PARTITION in 0) echo some text; mkdir empty;; 1) mkdir sub; echo x >sub/result; echo x >z;; "
+             "2) echo some text;; 3) echo x >made; echo x >log;; 4) echo x >made; mkdir '~'; echo x >'~/y';; esac"},
+            5);
+  const auto left_by = [&](partition_index partition, const std::vector<std::string>& outputs_of_it) {
+    r.run(one({{}, outputs_of_it}, partition));
+    EXPECT_TRUE(log.wait_for(partition + 1));
+    const auto last = log.batches().back();
+    EXPECT_EQ(last->status(0), task_status::succeeded);
+    return last->left;
+  };
+  EXPECT_EQ(left_by(0, {}), "empty");
+  EXPECT_EQ(left_by(1, {}), "sub/result");
+  EXPECT_EQ(left_by(2, {}), "");
+  EXPECT_EQ(left_by(3, {"made"}), "") << "a tool's own";
+  EXPECT_EQ(left_by(4, {"made"}), "~/y");
+}
+
 TEST_F(command_test, reads_inputs_and_leaves_outputs_to_be_published) {
   std::ofstream{scratch.file("in")} << "some text\n";
   auto& r = begin({"sh", "-c", "tr a-z A-Z < \"$1\" > \"$2\"; echo seen; echo noted >&2", "sh", "{input}", "{output}"});

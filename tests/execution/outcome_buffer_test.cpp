@@ -111,6 +111,13 @@ TEST(outcome_buffer, sums_usage_and_keeps_the_highest_peak) {
   EXPECT_EQ(batch->peak_memory, 100u);
 }
 
+TEST(outcome_buffer, names_one_file_that_was_left) {
+  auto buffer = opened();
+  buffer.add_left("a");
+  buffer.add_left("b");
+  EXPECT_EQ(buffer.take()->left, "a");
+}
+
 TEST(outcome_buffer, knows_what_cannot_join) {
   auto buffer = opened();
   EXPECT_FALSE(buffer.is_for_another(stage, 1, lease));

@@ -40,7 +40,7 @@ TEST(progress_display, of_bars_keeps_once_in_whole_what_they_cut) {
   job.job = job_id{7};
   job.name = "words";
   job.waiting_for = "no executor of this program is there: start one with `words --config-file=executor.yaml`, here or "
-                    "on another machine";
+                    "on another machine (9 of 30 slots are free)";
   progress_display display{progress_mode::bar, file.descriptor()};
   display.update(job);
   display.finish();
@@ -50,6 +50,7 @@ TEST(progress_display, of_bars_keeps_once_in_whole_what_they_cut) {
   twice.update(job);
   ASSERT_TRUE(testing::wait_until([&] { return !other.content().empty(); }));
   const auto drawn = other.content().size();
+  job.waiting_for.replace(job.waiting_for.find("(9"), 2, "(10");
   twice.update(job);
   ASSERT_TRUE(testing::wait_until([&] { return other.content().size() > drawn; })) << "drawn anew";
   job_end end;

@@ -10,6 +10,7 @@
 namespace troupe {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -99,6 +100,15 @@ TEST(progress_lines, tell_what_has_changed_and_nothing_else) {
 TEST(progress_pulse, names_the_stages_that_run) {
   EXPECT_EQ(progress_pulse(two_stages()), "troupe: job 7 words: count 10/20  2 running, 1 failed\n");
   EXPECT_EQ(progress_pulse({}), "");
+}
+
+TEST(left_files, are_named_with_their_stage_and_the_cure) {
+  auto job = two_stages();
+  EXPECT_TRUE(left_files(job).empty());
+  job.stages[0].left = "result.txt";
+  ASSERT_EQ(left_files(job).size(), 1u);
+  EXPECT_THAT(left_files(job)[0], AllOf(HasSubstr("stage " + job.stages[0].name + ":"),
+                                        HasSubstr("such as 'result.txt'"), HasSubstr("outputs:")));
 }
 
 TEST(job_summary, has_a_row_per_stage_and_says_how_it_ended) {

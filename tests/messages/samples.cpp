@@ -195,6 +195,7 @@ stage_progress full_stage_progress() {
   p.peak_memory = 1 << 30;
   p.output_bytes = 77;
   p.wall_nanoseconds = 2'500'000'000;
+  p.left = any_bytes;
   return p;
 }
 
@@ -336,6 +337,7 @@ outcome_batch mixed_outcomes() {
   b.output_bytes = 4;
   b.accumulators = {"bad lines", any_bytes};
   b.counted = {{0, 1, -3}, {2, 0, 1ll << 62}, {2, 1, 5}};
+  b.left = any_bytes;
   return b;
 }
 

@@ -195,6 +195,16 @@ TEST_P(records, tell_what_no_job_has_made_and_that_is_not_replaced) {
   EXPECT_THAT(last_output, HasSubstr("a folder lies at its output " + own));
 }
 
+/// The result of a tool that writes beside itself is gone with its directory.
+TEST_P(records, tell_of_files_that_commands_leave_where_they_start) {
+  EXPECT_EQ(run_job("run: [sh, -c, 'echo x >result.txt']"), 0) << last_output;
+  EXPECT_THAT(last_output, HasSubstr("warning: stage make: its commands leave files in the directories that they start "
+                                     "in, such as 'result.txt'"));
+  EXPECT_EQ(run_job("run: [sh, -c, 'mkdir $1; echo x >$1/x; echo x >$0', '{output}', '~'], outputs: [o]"), 0)
+      << last_output;
+  EXPECT_THAT(last_output, HasSubstr("such as '~/x'"));
+}
+
 TEST_P(records, tell_of_what_an_interrupted_run_has_left) {
   const auto two = [&](const std::string& names, const std::string& then) {
     return "for-each: [" + names + "], run: [sh, -c, 'cp $0 $1; " + then +
