@@ -31,6 +31,15 @@ TEST(program_options, end_where_those_of_the_program_begin) {
   EXPECT_THAT(parse({"--", "--troupe-hlep"})->arguments, ElementsAre("--troupe-hlep"));
 }
 
+TEST(program_options, are_explained_with_what_tasks_see) {
+  const auto options = parse({"--troupe-help", "--troupe-hlep"});
+  ASSERT_TRUE(options && options->help);
+  for (const auto* name : {"--master WHERE", "--cluster NAME", "--conf KEY=VALUE", "--config-file FILE"})
+    EXPECT_THAT(*options->help, HasSubstr(name));
+  EXPECT_THAT(*options->help,
+              HasSubstr("Tasks see what they capture; global variables are as at the start of a process."));
+}
+
 TEST(program_options, that_begin_as_ours_and_are_none_are_refused) {
   const auto wrong = parse({"--troupe-hlep"});
   ASSERT_FALSE(wrong);
