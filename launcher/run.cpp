@@ -46,13 +46,12 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   const auto& s = parsed->effective;
   if (parsed->node) {
     const node_run how{.config_file = parsed->node->file, .native = true};
-    if (parsed->node->what.role == node_role::driver) return run_node(parsed->node->what, s, how);
-    // An executor forks, and what follows in main is not for it, nor for its keeper.
+    // What follows in main is for who has run the job; and not for an executor's keeper, which it forks.
     int code = 1;
     try {
       code = run_node(parsed->node->what, s, how);
     } catch (...) {
-      std::cerr << "troupe: executor: " << text_of_exception() << '\n';
+      std::cerr << "troupe: " << text_of_exception() << '\n';
     }
     end_process(code);
   }

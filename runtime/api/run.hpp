@@ -22,7 +22,8 @@ struct run_options {
 /// Executors of a local cluster are this program, started again with the same arguments: main is run in every executor
 /// up to this call, which does not come back there, and `body` is called in none. So what stands before it should
 /// change nothing outside (what it reads from its own arguments is fine), and what stands behind it runs once. Exit
-/// handlers and destructors of static objects do not run in executors.
+/// handlers and destructors of static objects do not run in executors. So it is for drivers and executors that the
+/// program becomes by a file with a `node` section.
 ///
 /// Troupe's own options (`--master`, `--conf key=value`, `--config-file`, …) are taken from the arguments; the rest is
 /// `session.arguments()`. Exceptions of `body`, of whatever type, are printed on standard error.

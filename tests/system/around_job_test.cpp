@@ -93,16 +93,17 @@ TEST_P(around_job, whatever_is_thrown_is_a_sentence) {
 using around_node = around_job;
 INSTANTIATE_TEST_SUITE_P(masters, around_node, ::testing::Values("troupe://"));
 
-TEST_P(around_node, does_nothing_of_it_as_an_executor) {
+TEST_P(around_node, does_nothing_of_it_as_a_driver_or_an_executor) {
   const auto written = [&](const std::string& name, const std::string& text) {
     std::ofstream{scratch.path() + "/" + name} << text;
     return scratch.path() + "/" + name;
   };
   const auto run = "troupe.run-directory=" + scratch.path() + "/run";
-  program_process driver{{TROUPE_PROGRAM, "node", "--conf", run,
+  program_process driver{{TROUPE_AROUND_JOB, "--conf", run,
                           "--config-file=" + written("driver.yaml", "node: {role: driver}\ntroupe: {driver.port: 0, "
                                                                     "security.secret-file: secret, "
-                                                                    "dynamic-allocation.enabled: false}\n")}};
+                                                                    "dynamic-allocation.enabled: false}\n"),
+                          "--log", log()}};
   const auto address = awaited(driver, "driver (\\S+) cluster");
   const auto file = written("executor.yaml", "node: {role: executor, driver: '" + address +
                                                  "'}\ntroupe: {security.secret-file: secret, executor: {cores: 1, "
@@ -111,11 +112,11 @@ TEST_P(around_node, does_nothing_of_it_as_an_executor) {
   awaited(executor, "executor (\\d+) cluster");
   executor.kill(SIGTERM);
   EXPECT_EQ(executor.wait(), 0) << executor.output();
-  EXPECT_THAT(lines(), ::testing::ElementsAre("begin"));
   EXPECT_EQ(executor.printed().find("before the job"), executor.printed().rfind("before the job"))
       << executor.printed();
   driver.kill(SIGTERM);
   EXPECT_TRUE(driver.wait().has_value());
+  EXPECT_THAT(lines(), ::testing::ElementsAre("begin", "begin"));
 }
 
 } // namespace
