@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <iostream>
+#include <mutex>
+#include <optional>
+#include <string>
 
 #include <unistd.h>
 
@@ -30,6 +33,31 @@ namespace {
 int complain(const error& why) {
   std::cerr << "troupe: " << why.message << '\n';
   return exit_code_of(why.code);
+}
+
+/// The job that has failed last. Any thread.
+class last_failure {
+public:
+  void see(const job_end& end) {
+    const std::lock_guard lock{mutex_};
+    if (end.progress.state == job_state::failed) job_ = end.job;
+  }
+  std::optional<job_id> job() const {
+    const std::lock_guard lock{mutex_};
+    return job_;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::optional<job_id> job_;
+};
+
+/// Attempts that have failed before the one that a job's failure names, which nobody can ask for when its cluster ends
+/// with it.
+std::string earlier_failures(cluster_jobs& jobs, std::optional<job_id> job) {
+  if (!job) return {};
+  const auto why = jobs.explain(*job);
+  return why && why->failures.size() > 1 ? failures_to_text(*why) : std::string{};
 }
 
 } // namespace
@@ -62,7 +90,11 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   application::options opts;
   opts.effective = s;
   opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };
-  opts.on_end = [&display](const job_end& end) { display.end(end); };
+  last_failure failed;
+  opts.on_end = [&display, &failed](const job_end& end) {
+    failed.see(end);
+    display.end(end);
+  };
   opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
   const auto introduction = "troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked))) + "\n";
@@ -79,12 +111,14 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   session_opts.arguments = parsed->arguments;
   int code = 0;
   std::string failure;
+  std::string before;
   try {
     session own{jobs, std::move(session_opts)};
     body(own);
   } catch (const job_error& e) {
     failure = e.what();
     code = exit_code_of(e.code());
+    if (!goes_to_driver(s) && !stop.requested()) before = earlier_failures(*jobs, failed.job());
   } catch (...) {
     failure = text_of_exception();
     code = 1;
@@ -92,7 +126,8 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   std::cout.flush();
   app->reset();
   display.finish();
-  if (code != 0 && !stop.requested()) std::cerr << "troupe: " << printable(failure, true) << '\n';
+  if (code != 0 && !stop.requested())
+    std::cerr << "troupe: " << printable(failure, true) << '\n' << printable(before, true);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
     return 130;

@@ -110,5 +110,7 @@ struct job_explanation {
 
 /// For people: a few lines for each stage that waits. Texts may hold any bytes (see `printable` of the launcher).
 std::string to_text(const job_explanation& all);
+/// Of that the part about failed attempts and lost executors; "" where there are none.
+std::string failures_to_text(const job_explanation& all);
 
 } // namespace troupe

@@ -89,6 +89,11 @@ std::string to_text(const job_explanation& all) {
       for (std::size_t i = 0; i < t.choices.size(); ++i) append(t.choices[i], i == 0, out);
     }
   }
+  return out + failures_to_text(all);
+}
+
+std::string failures_to_text(const job_explanation& all) {
+  std::string out;
   for (const auto& failure : all.failures) append(failure, all, out);
   if (all.failures_left_out > 0)
     out +=

@@ -90,6 +90,15 @@ TEST_P(around_job, whatever_is_thrown_is_a_sentence) {
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
 }
 
+TEST_P(around_job, tells_of_each_attempt_that_has_failed) {
+  program_process job{{TROUPE_AROUND_JOB, "--master", GetParam(), "--conf", "troupe.task.max-failures=2", "--conf",
+                       "troupe.run-directory=" + scratch.path() + "/run", "--throw", "task-string"}};
+  EXPECT_EQ(job.wait(), 1) << job.output();
+  for (const auto* attempt : {"0", "1"})
+    EXPECT_THAT(job.output(), ::testing::ContainsRegex("failed: stage 0 .*, partition 0, attempt " +
+                                                       std::string{attempt} + " on executor .*: a string\n"));
+}
+
 using around_node = around_job;
 INSTANTIATE_TEST_SUITE_P(masters, around_node, ::testing::Values("troupe://"));
 
