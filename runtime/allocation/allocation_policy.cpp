@@ -290,9 +290,13 @@ void allocation_policy::on_snapshot(const std::vector<launch_status>& statuses, 
   for (const auto& [id, r] : requests_)
     if (r.state == request_state::starting && now - r.since >= options_.launch_timeout) late.push_back(id);
   for (const auto id : late)
-    launch_failed(
-        id, {id, {}, launch_state::gone, "it did not say hello in time (troupe.dynamic-allocation.launch-timeout)"},
-        now, out);
+    launch_failed(id,
+                  {id,
+                   {},
+                   launch_state::gone,
+                   "it did not say hello in time (troupe.dynamic-allocation.launch-timeout); main of a program of your "
+                   "own has to come to troupe::run, or to main_hook of a test cluster, before all that takes long"},
+                  now, out);
   if (requests_.size() != before) out.push_back(effects::converge{wanted()});
   std::set<request_id> still_there;
   for (const auto& s : statuses)

@@ -50,7 +50,11 @@ executor_resource_requests& executor_resource_requests::resource(std::string nam
 
 executor_resource_requests& executor_resource_requests::sized(std::string_view name, std::string_view size) {
   const auto bytes = parse_memory(size);
-  if (bytes)
+  const auto fault =
+      bytes && name == resource_names::memory ? fault_of_memory_without_unit(size, *bytes) : std::string{};
+  if (!fault.empty())
+    errors_.push_back(broken("executor resource " + std::string{name} + ": " + fault));
+  else if (bytes)
     resource(std::string{name}, *bytes);
   else
     errors_.push_back(broken("executor resource " + std::string{name} + ": " + bytes.error().message));

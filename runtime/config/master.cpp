@@ -15,7 +15,6 @@ constexpr std::string_view forms =
     "troupe://host:port";
 constexpr std::int64_t most_hosts = 10'000;
 constexpr std::int64_t most_cores = 9'000'000;
-constexpr std::int64_t least_bare_memory = 64 << 20; ///< of a size without a unit, which counts MiB
 
 error bad_master(std::string_view text, std::string_view why) {
   return make_error(ec::invalid_configuration, "`" + std::string{text} + "` " + std::string{why} + std::string{forms});
@@ -55,11 +54,8 @@ result<master_address> parse_local_cluster(std::string_view text, std::string_vi
   if (!count_between(parts[1], most_cores, cores)) return bad_master(text, "must have at least 1 core on each host");
   const auto memory = parse_memory(parts[2]);
   if (!memory || *memory < 1) return bad_master(text, "must have a memory size such as 8g as its third part");
-  if (parts[2].find_first_not_of("0123456789") == std::string_view::npos && *memory < least_bare_memory) {
-    const std::string number{parts[2]};
-    return bad_master(text, "has hosts of " + number + " MiB, which is too little for any executor: write " + number +
-                                "g for GiB, or " + number + "m if that is meant");
-  }
+  if (const auto fault = fault_of_memory_without_unit(parts[2], *memory); !fault.empty())
+    return bad_master(text, "has hosts of " + fault);
   return master_address{local_cluster_master{static_cast<std::uint32_t>(hosts), cores, *memory}};
 }
 

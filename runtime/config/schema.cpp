@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include <troupe/runtime/config/amount_text.hpp>
+#include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/resources/amount.hpp>
 #include <troupe/runtime/resources/quote.hpp>
 #include <troupe/runtime/spelling.hpp>
 
@@ -154,7 +156,12 @@ result<setting_value> parse_setting(const setting_schema& entry, std::string_vie
     if (const auto n = parse_count(text); n && within(*n)) return setting_value{*n};
     return bad_value(entry);
   case setting_type::memory:
-    if (const auto n = parse_memory(text); n && within(*n)) return setting_value{*n};
+    if (const auto n = parse_memory(text); n && within(*n)) {
+      const auto fault =
+          entry.name == keys::executor_memory.name ? fault_of_memory_without_unit(text, *n) : std::string{};
+      return fault.empty() ? result<setting_value>{setting_value{*n}}
+                           : make_error(ec::invalid_configuration, "is " + fault);
+    }
     return bad_value(entry);
   case setting_type::time_or_never:
     if (text == "never") return setting_value{never};

@@ -173,6 +173,14 @@ result<std::int64_t> parse_size(std::string_view text, std::string_view without_
 
 result<std::int64_t> parse_memory(std::string_view text) { return parse_size(text, " (no suffix: MiB)"); }
 
+std::string fault_of_memory_without_unit(std::string_view text, std::int64_t bytes) {
+  constexpr std::int64_t least = 64 << 20;
+  if (bytes >= least || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  const std::string number{text};
+  return number + " MiB, which is too little for any executor: write " + number + "g for GiB, or " + number +
+         "m if that is meant";
+}
+
 std::string memory_to_string(std::int64_t bytes) {
   if (bytes != 0) {
     for (const auto& unit : memory_units) {

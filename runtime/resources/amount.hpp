@@ -66,6 +66,10 @@ result<std::int64_t> parse_count(std::string_view text);
 /// leading zeros and overflow are errors that repeat the text.
 result<std::int64_t> parse_memory(std::string_view text);
 
+/// The fault of a size that was probably meant in GiB, since no executor lives on so few MiB: `8 MiB, …`; "" where
+/// there is none. @param bytes what parse_memory has read
+std::string fault_of_memory_without_unit(std::string_view text, std::int64_t bytes);
+
 /// A memory size for people: the largest unit that divides it exactly (`1g`, `1536m`, `17b`).
 std::string memory_to_string(std::int64_t bytes);
 

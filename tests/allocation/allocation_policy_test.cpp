@@ -312,7 +312,8 @@ TEST(allocation, one_that_never_says_hello_counts_as_failed) {
   EXPECT_THAT(c.wanted(), SizeIs(1));
   c.snapshot({{request, {}, launch_state::running, ""}}, 2s);
   EXPECT_THAT(c.wanted(), IsEmpty());
-  EXPECT_THAT(c.effects_of<effects::report_launch_failure>().at(0).status.detail, HasSubstr("launch-timeout"));
+  EXPECT_THAT(c.effects_of<effects::report_launch_failure>().at(0).status.detail,
+              AllOf(HasSubstr("launch-timeout"), HasSubstr("troupe::run")));
 }
 
 TEST(allocation, executors_that_keep_datasets_stay_longer) {

@@ -101,6 +101,17 @@ TEST(settings, bad_values_name_place_key_value_and_what_is_allowed) {
   EXPECT_THAT(fault("troupe.security.insecure: yes"), HasSubstr("must be true or false"));
 }
 
+/// A number alone counts MiB, as with Spark; so few are somebody's GiB.
+TEST(settings, of_executors_memory_name_their_unit_where_they_are_small) {
+  EXPECT_EQ(
+      message_of(with_arguments({"troupe.executor.memory=8"})),
+      "--conf: troupe.executor.memory = 8: is 8 MiB, which is too little for any executor: write 8g for GiB, or 8m "
+      "if that is meant");
+  EXPECT_EQ(good("troupe.executor.memory: 8m\n").get(keys::executor_memory), 8 << 20);
+  EXPECT_EQ(good("troupe.executor.memory: 64\n").get(keys::executor_memory), 64 << 20);
+  EXPECT_EQ(good("troupe.executor.memory-overhead: 8\n").get(keys::executor_memory_overhead), 8 << 20);
+}
+
 TEST(settings, shapes_that_do_not_fit_are_errors) {
   EXPECT_EQ(
       fault("troupe.executor.cores:\n"),
