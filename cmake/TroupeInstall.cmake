@@ -39,6 +39,16 @@ if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/configs")
     FILES_MATCHING PATTERN "*.yaml" PATTERN "*.txt")
 endif()
 
+# Messages name pages, and pages name examples.
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/LICENSE"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/troupe")
+foreach(_folder docs examples)
+  if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${_folder}")
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${_folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/troupe"
+      PATTERN tour EXCLUDE)
+  endif()
+endforeach()
+
 set(_troupe_cmake "${CMAKE_INSTALL_LIBDIR}/cmake/Troupe")
 list(TRANSFORM TROUPE_DEPENDENCIES REPLACE "(.+)" "find_dependency(\\1)" OUTPUT_VARIABLE TROUPE_FIND_DEPENDENCIES)
 list(JOIN TROUPE_FIND_DEPENDENCIES "\n" TROUPE_FIND_DEPENDENCIES)
