@@ -263,6 +263,19 @@ TEST_F(embedding, tells_tasks_which_devices_are_their_own) {
   ASSERT_FALSE(end.failure) << end.failure.message;
   for (std::size_t i = 0; i < end.results->values.size(); ++i)
     EXPECT_TRUE(troupe::decode_value<std::string>(end.results->values[i]).starts_with("fake-"));
+  std::size_t tasks = 0;
+  caf::scoped_actor self{*system_};
+  troupe::ask(self, cluster.driver, patience(), troupe::box(troupe::placement_query{end.job}))
+      .receive(
+          [&](const troupe::boxed<troupe::placement_answer>& answer) {
+            for (const auto& placed : answer->placements) {
+              tasks += placed.count;
+              EXPECT_EQ(placed.host, "localhost");
+              EXPECT_TRUE(placed.holding.resources.at("gpu").at(0).address.starts_with("fake-"));
+            }
+          },
+          [](const caf::error& why) { ADD_FAILURE() << caf::to_string(why); });
+  EXPECT_EQ(tasks, 4u);
   stop(cluster);
 }
 
