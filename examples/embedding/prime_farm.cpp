@@ -52,8 +52,6 @@ int serve(caf::actor_system& system, const std::string& folder, const std::strin
   options.listen->secret_file = secret_file;
   // That a job waits for workers which nobody here can start.
   options.scheduler.infeasible_timeout = std::chrono::hours{1};
-  options.scheduler.slot_check_interval = std::chrono::seconds{1};
-  options.scheduler.max_slot_check_failures = 3600;
   const auto cluster = troupe::spawn_embedded(system, std::move(options));
   if (!cluster) {
     std::cerr << cluster.error().message << '\n';

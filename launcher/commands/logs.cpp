@@ -92,17 +92,19 @@ std::string title_of(const attempt_output& a, const char* stream) {
          std::to_string(a.attempt) + " " + stream;
 }
 
-/// Where a program's tasks have printed: the logs of these executors.
+/// Where a program's tasks have printed: the streams of these executors.
 void point_at_executors(const std::set<executor_id>& executors, const std::string& cluster) {
   constexpr std::size_t most = 5;
-  std::cerr << "what tasks of a program print is in the logs of their executors:\n";
+  std::cerr
+      << "tasks of a program print where their executors do: on the streams of those that were started by hand, and "
+         "for others:\n";
   std::size_t told = 0;
   for (const auto executor : executors) {
     if (told++ == most) {
       std::cerr << "troupe:   and those of " << executors.size() - most << " more\n";
       break;
     }
-    std::cerr << "troupe:   troupe logs --executor " << executor.value
+    std::cerr << "troupe:   troupe logs --executor " << executor.value << " --stderr"
               << (cluster.empty() ? "" : " --cluster=" + printable(cluster)) << '\n';
   }
 }
