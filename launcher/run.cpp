@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include <unistd.h>
 
@@ -23,6 +24,8 @@
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/session.hpp>
+#include <troupe/runtime/config/keys.hpp>
+#include <troupe/runtime/config/master.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/function_table.hpp>
 #include <troupe/runtime/execution/signals.hpp>
@@ -97,7 +100,11 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   };
   opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
-  const auto introduction = "troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked))) + "\n";
+  auto introduction = "troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked)));
+  if (const auto master = parse_master(s.get(keys::master));
+      app && master && std::holds_alternative<local_cluster_master>(*master))
+    introduction += "; tasks print to " + printable((*app)->directory()) + "/executor-*.err, which goes at the end";
+  introduction += '\n';
   if (!app) {
     if (goes_to_driver(s)) std::cerr << introduction; // why it went there is a part of what is wrong
     return complain(app.error());
