@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <regex>
+#include <string_view>
 
 #include <sys/stat.h>
 
@@ -97,6 +98,9 @@ TEST_P(around_job, tells_of_each_attempt_that_has_failed) {
   for (const auto* attempt : {"0", "1"})
     EXPECT_THAT(job.output(), ::testing::ContainsRegex("failed: stage 0 .*, partition 0, attempt " +
                                                        std::string{attempt} + " on executor .*: a string\n"));
+  const bool has_own_processes = std::string_view{GetParam()}.starts_with("local-cluster");
+  EXPECT_EQ(job.output().find("; tasks print to " + scratch.path() + "/run/") != std::string::npos, has_own_processes)
+      << job.output();
 }
 
 using around_node = around_job;
