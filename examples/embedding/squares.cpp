@@ -34,7 +34,7 @@ bool run_jobs(caf::actor_system& system, const std::string& folder) {
   }
   troupe::job job{"squares"};
   job.stage("square").run(square_task).arguments(std::vector<std::int64_t>{1, 2, 3, 4}); // a task for each
-  const auto spec = std::make_shared<const troupe::job_spec>(job.build({}, 0));          // with results of the last stage
+  const auto spec = std::make_shared<const troupe::job_spec>(job.build({}, 0)); // with results of the last stage
   const troupe::job_end end = troupe::submit(system, cluster->driver, spec).get();
   std::int64_t sum = 0;
   for (std::size_t i = 0; !end.failure && i < end.results->values.size(); ++i)

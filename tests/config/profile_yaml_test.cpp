@@ -83,8 +83,7 @@ TEST(profile_yaml, amounts_are_read_from_the_text) {
 TEST(profile_yaml, task_memory_and_bounds_are_checked) {
   EXPECT_THAT(fault_of("{task: {memory: 1.5g}}"),
               HasSubstr("x.yaml:1: profile p: task.memory = 1.5g: must be a memory size such as 512m or 2g"));
-  EXPECT_THAT(fault_of("{executor: {memory: 8}}"), HasSubstr("executor resource memory: 8 MiB, which is too little for "
-                                                             "any executor: write 8g for GiB, or 8m if that is meant"));
+  EXPECT_THAT(fault_of("{executor: {memory: 8}}"), HasSubstr("executor.memory = 8: is 8 MiB, which is too little for"));
   EXPECT_THAT(fault_of("{task: {memory: 0}}"), HasSubstr("task resource memory: amount 0 must be more than zero"));
   EXPECT_THAT(fault_of("{executor: {memory: 1g}, task: {memory: 2g}}"),
               HasSubstr("The executor resource: memory, amount: 1g needs to be >= what one task takes of it: 2g"));

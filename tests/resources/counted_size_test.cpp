@@ -55,6 +55,16 @@ TEST(counted_size, of_built_in_names_is_their_own) {
               HasSubstr("task resource cpus: \"1g\" is not an amount"));
 }
 
+TEST(counted_size, of_an_executors_memory_has_a_unit_where_it_is_small) {
+  const auto fault = [](std::string_view memory) {
+    return fault_of(resource_profile_builder{}.require(executor_resource_requests{}.memory(memory)).try_build());
+  };
+  EXPECT_THAT(fault("8"),
+              HasSubstr("executor resource memory: 8 MiB, which is too little for any executor: write 8g for "
+                        "GiB, or 8m if that is meant"));
+  for (const auto* good : {"8m", "64", "8g"}) EXPECT_EQ(fault(good), "") << good;
+}
+
 TEST(counted_size, texts_that_are_neither_are_refused) {
   EXPECT_THAT(fault_of(sized("0.5", "1")), HasSubstr("\"0.5\" is a fraction: only tasks support fractional resources"));
   EXPECT_THAT(fault_of(sized("1/2", "1")), HasSubstr("only tasks support fractional resources"));
