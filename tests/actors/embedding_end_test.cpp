@@ -4,6 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <troupe/tests/actors/embedded_application.hpp>
 #include <troupe/tests/support/process_probe.hpp>
@@ -20,6 +24,22 @@ std::int64_t stand_at_the_door(std::int64_t number) {
 std::int64_t end_at_once(std::int64_t number) { return number; }
 constexpr auto stubborn = task<"embedding-end-stubborn", stand_at_the_door>;
 constexpr auto quick = task<"embedding-end-quick", end_at_once>;
+/// The first one of a gang holds up the others.
+std::int64_t stand_in_a_gang(std::int64_t number) {
+  if (number == 0) door.pass();
+  task_context::current().barrier();
+  return number;
+}
+std::int64_t fail_at_once(std::int64_t) { throw std::runtime_error{"it cannot be done"}; }
+constexpr auto in_a_gang = task<"embedding-end-gang", stand_in_a_gang>;
+constexpr auto failing = task<"embedding-end-fail", fail_at_once>;
+
+template <class Task>
+std::shared_ptr<const job_spec> gang_of(const Task& what) {
+  job one{"gang"};
+  one.stage("only").run(what).arguments(std::vector<std::int64_t>{0, 1}).barrier();
+  return std::make_shared<const job_spec>(one.build({}, 0));
+}
 
 struct way_to_end {
   const char* name;
@@ -65,6 +85,56 @@ TEST_P(an_embedded_driver, lets_its_system_go_whose_tasks_end_within_the_grace) 
   if (GetParam().stops_the_session) app.stop_session();
   app.end();
   EXPECT_FALSE(app.lines->have("waits tasks="));
+}
+
+/// Two executors of one core; of each pair the first job takes what the second one waits for.
+TEST_P(an_embedded_driver, lets_its_system_go_with_jobs_in_each_state) {
+  const auto end = [&](application_of_actors& app) {
+    if (GetParam().stops_the_session) app.stop_session();
+    auto opens = std::async(std::launch::async, [] { door.open(); });
+    app.end();
+  };
+  const auto hand_over = [](application_of_actors& app, std::shared_ptr<const job_spec> what) {
+    return submit(*app.system, app.cluster.driver, std::move(what));
+  };
+  const auto hand_over_to_cancel = [](application_of_actors& app, std::shared_ptr<const job_spec> what) {
+    auto told = std::make_shared<std::promise<ec>>();
+    return std::pair{submit(*app.system, app.cluster.driver, std::move(what),
+                            {.on_end = [told](const job_end& over) { told->set_value(over.failure.code); }}),
+                     told};
+  };
+  {
+    application_of_actors app{std::chrono::milliseconds{20}};
+    EXPECT_TRUE(hand_over(app, job_of(failing, {1})).get().failure) << "one that has failed";
+    const auto [running, end_of_running] = hand_over_to_cancel(app, job_of(stubborn, {1, 2}));
+    ASSERT_TRUE(door.await(2));
+    const auto [waiting, end_of_waiting] = hand_over_to_cancel(app, job_of(quick, {1}));
+    waiting.cancel("before it has begun");
+    EXPECT_EQ(end_of_waiting->get_future().get(), ec::cancelled);
+    running.cancel("while its tasks hear nothing");
+    EXPECT_EQ(end_of_running->get_future().get(), ec::cancelled);
+    end(app);
+  }
+  door.close();
+  {
+    application_of_actors app{std::chrono::milliseconds{20}};
+    auto running = hand_over(app, job_of(stubborn, {1}));
+    ASSERT_TRUE(door.await(1));
+    auto gang = hand_over(app, gang_of(quick)); // it has one slot of two
+    end(app);
+    EXPECT_TRUE(running.get().failure);
+    EXPECT_TRUE(gang.get().failure);
+  }
+  door.close();
+  {
+    application_of_actors app{std::chrono::milliseconds{20}};
+    auto gang = hand_over(app, gang_of(in_a_gang));
+    ASSERT_TRUE(door.await(1)); // the other one waits at the barrier, or will
+    auto behind = hand_over(app, gang_of(in_a_gang));
+    end(app);
+    EXPECT_TRUE(gang.get().failure);
+    EXPECT_TRUE(behind.get().failure);
+  }
 }
 
 TEST_P(an_embedded_driver, lets_its_system_go_where_nothing_runs) {
