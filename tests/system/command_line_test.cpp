@@ -278,6 +278,19 @@ TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   EXPECT_EQ(run({"cluster", "down"}).code, 0);
 }
 
+TEST_F(command_line, a_driver_whose_port_is_taken_says_so) {
+  const auto file = written("driver.yaml", "node: {role: driver}\ntroupe: {dynamic-allocation.enabled: false}\n");
+  const auto first = started({"node", "--config-file=" + file});
+  const auto address = awaited(*first, "driver (\\S+) cluster");
+  const auto port = address.substr(address.rfind(':') + 1);
+  const auto second = run({"node", "--config-file=" + file, "--conf", "troupe.driver.port=" + port});
+  EXPECT_EQ(second.code, 2) << second.output;
+  EXPECT_THAT(second.output,
+              HasSubstr("cannot listen at " + address + ": somebody listens there; choose another port"));
+  first->kill(SIGTERM);
+  EXPECT_TRUE(first->wait().has_value());
+}
+
 TEST_F(command_line, what_a_process_was_told_to_ignore_does_not_end_it) {
   // As below nohup, and in the background of a script.
   const auto deaf = [&](const std::vector<std::string>& words) {
