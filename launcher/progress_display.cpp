@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include <sys/ioctl.h>
@@ -36,11 +37,16 @@ screen screen_of(int fd) {
 
 } // namespace
 
-progress_mode progress_mode_of(std::string_view setting, bool terminal) {
+bool is_screen(int fd) {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(fd) != 0 && kind != nullptr && *kind != '\0' && std::string_view{kind} != "dumb";
+}
+
+progress_mode progress_mode_of(std::string_view setting, bool screen) {
   if (setting == "none") return progress_mode::none;
   if (setting == "bar") return progress_mode::bar;
   if (setting == "plain") return progress_mode::plain;
-  return terminal ? progress_mode::bar : progress_mode::plain;
+  return screen ? progress_mode::bar : progress_mode::plain;
 }
 
 progress_display::progress_display(progress_mode mode, int fd) : mode_(mode), fd_(fd) {

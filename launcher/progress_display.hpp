@@ -15,8 +15,11 @@ namespace troupe {
 
 enum class progress_mode { none, plain, bar };
 
-/// What `troupe.progress` means: `auto` is bars on a terminal and lines elsewhere.
-progress_mode progress_mode_of(std::string_view setting, bool terminal);
+/// True for a terminal that can move its cursor, as far as TERM tells.
+bool is_screen(int fd);
+
+/// The meaning of `troupe.progress`: `auto` is bars on such a terminal and lines elsewhere.
+progress_mode progress_mode_of(std::string_view setting, bool screen);
 
 /// Shows jobs of this process on a terminal or in a log: bars that are drawn over, or lines; a summary at the end of
 /// each job. Draws on a thread of its own, so `update` and `end` never wait for a slow terminal. Make it after signals

@@ -2,11 +2,15 @@
 
 #include <troupe/runtime/api/run.hpp>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include <unistd.h>
@@ -55,6 +59,16 @@ private:
   std::optional<job_id> job_;
 };
 
+/// The reason why something that the program has printed is lost, as on a full disk; "" where nothing is. Who reads it
+/// later must not take it for the whole.
+std::string loss_of_output() {
+  std::cout.flush();
+  errno = 0;
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  if (!failed) return {};
+  return "standard output could not be written" + (errno == 0 ? "" : std::string{": "} + std::strerror(errno));
+}
+
 /// Attempts that have failed before the one that a job's failure names, which nobody can ask for when its cluster ends
 /// with it.
 std::string earlier_failures(cluster_jobs& jobs, std::optional<job_id> job) {
@@ -89,7 +103,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   hear_of_children();
   session_guard guard;
   interruption stop{ending_time(s)};
-  progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
+  progress_display display{progress_mode_of(s.get(keys::progress), is_screen(STDERR_FILENO)), STDERR_FILENO};
   application::options opts;
   opts.effective = s;
   opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };
@@ -130,7 +144,10 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
     failure = text_of_exception();
     code = 1;
   }
-  std::cout.flush();
+  if (auto lost = loss_of_output(); !lost.empty() && code == 0) {
+    failure = std::move(lost);
+    code = 1;
+  }
   app->reset();
   display.finish();
   if (code != 0 && !stop.requested())

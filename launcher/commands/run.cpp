@@ -121,7 +121,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   }
   output_record record{spec, real_file}; // while Ctrl-C still ends this at once
   interruption stop{ending_time(s)};
-  progress_display display{progress_mode_of(s.get(keys::progress), isatty(STDERR_FILENO) != 0), STDERR_FILENO};
+  progress_display display{progress_mode_of(s.get(keys::progress), is_screen(STDERR_FILENO)), STDERR_FILENO};
   application::options opts;
   opts.effective = s;
   opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };

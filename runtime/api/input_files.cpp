@@ -31,7 +31,9 @@ class file_collection {
 public:
   result<void> add_pattern(const std::string& pattern) {
     if (pattern.empty()) return make_error(ec::invalid_argument, "an input file has no name");
-    const bool wildcard = pattern.find_first_of("*?[") != std::string::npos;
+    // A name that exists is that file, whatever it looks like: as a shell hands over what it has found by `*`.
+    struct stat there {};
+    const bool wildcard = pattern.find_first_of("*?[") != std::string::npos && lstat(pattern.c_str(), &there) != 0;
     if (!wildcard) {
       const auto path = absolute(pattern);
       return path ? add_named(*path) : path.error();

@@ -110,6 +110,15 @@ TEST_F(input_files, names_are_what_the_system_takes_them_for) {
   EXPECT_EQ(found({""}), std::vector<std::string>{"error: an input file has no name"});
 }
 
+TEST_F(input_files, a_name_that_exists_is_no_pattern) {
+  write("sample1.txt", "beta");
+  EXPECT_EQ(found({at("sample[1].txt")}), std::vector<std::string>{"sample1.txt"});
+  write("sample[1].txt", "alpha");
+  EXPECT_EQ(found({at("sample[1].txt")}), std::vector<std::string>{"sample[1].txt"});
+  EXPECT_EQ(found({at("sample[1].txt"), at("sample1.txt")}),
+            (std::vector<std::string>{"sample1.txt", "sample[1].txt"}));
+}
+
 std::vector<std::vector<std::string>> groups(const std::vector<input_file>& files, std::uint32_t partitions) {
   const auto column = troupe::detail::group_files(files, partitions);
   std::vector<std::vector<std::string>> paths;

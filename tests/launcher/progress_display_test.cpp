@@ -1,8 +1,10 @@
 #include <troupe/launcher/progress_display.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -32,6 +34,42 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
   return count;
+}
+
+/// A terminal of the test's own.
+class screen_terminal {
+public:
+  screen_terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    if (::grantpt(master_) != 0 || ::unlockpt(master_) != 0) return;
+    char name[64];
+    if (::ptsname_r(master_, name, sizeof name) == 0) terminal_ = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  }
+  ~screen_terminal() {
+    ::close(terminal_);
+    ::close(master_);
+  }
+  int descriptor() const { return terminal_; }
+
+private:
+  int master_;
+  int terminal_ = -1;
+};
+
+TEST(progress_display, draws_bars_where_a_cursor_can_be_moved) {
+  const char* const given = std::getenv("TERM");
+  const std::string before = given == nullptr ? "" : given;
+  const screen_terminal terminal;
+  ASSERT_GE(terminal.descriptor(), 0);
+  ::setenv("TERM", "xterm", 1);
+  EXPECT_TRUE(is_screen(terminal.descriptor()));
+  EXPECT_FALSE(is_screen(screen_file{}.descriptor()));
+  for (const auto* poor : {"dumb", ""}) {
+    ::setenv("TERM", poor, 1);
+    EXPECT_FALSE(is_screen(terminal.descriptor())) << poor;
+  }
+  ::unsetenv("TERM");
+  EXPECT_FALSE(is_screen(terminal.descriptor()));
+  if (given != nullptr) ::setenv("TERM", before.c_str(), 1);
 }
 
 TEST(progress_display, of_bars_keeps_once_in_whole_what_they_cut) {

@@ -91,6 +91,13 @@ TEST_P(around_job, whatever_is_thrown_is_a_sentence) {
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
 }
 
+TEST_P(around_job, fails_where_what_it_prints_is_lost) {
+  program_process job{{"sh", "-c", "exec \"$@\" >/dev/full", "sh", TROUPE_AROUND_JOB, "--master", GetParam(), "--conf",
+                       "troupe.run-directory=" + scratch.path() + "/run"}};
+  EXPECT_EQ(job.wait(), 1) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("troupe: standard output could not be written: No space left on device\n"));
+}
+
 TEST_P(around_job, tells_of_each_attempt_that_has_failed) {
   program_process job{{TROUPE_AROUND_JOB, "--master", GetParam(), "--conf", "troupe.task.max-failures=2", "--conf",
                        "troupe.run-directory=" + scratch.path() + "/run", "--throw", "task-string"}};
