@@ -128,10 +128,20 @@ std::set<std::string> local_bases_of(const std::string& directory) {
 } // namespace
 
 std::string run_directory::base_of(const std::string& configured) {
-  if (!configured.empty()) return configured;
-  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
+  struct stat s {};
+  const auto is_directory = [&](const std::string& path) {
+    return path.starts_with('/') && stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode);
+  };
+  if (!configured.empty()) {
+    // As scratch disks are: everybody has a directory of his own in it.
+    const bool is_of_all = is_directory(configured) && (s.st_mode & S_ISVTX) != 0 && (s.st_mode & 022) != 0;
+    return is_of_all ? configured + "/" + private_name() : configured;
+  }
+  // It is somebody else's after `su` and `sudo -E`, and not there where no session of the system has made it.
+  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && is_directory(runtime) && s.st_uid == geteuid())
     return std::string{runtime} + "/troupe";
-  return "/tmp/" + private_name();
+  const char* const temporary = std::getenv("TMPDIR");
+  return (temporary && is_directory(temporary) ? std::string{temporary} : "/tmp") + "/" + private_name();
 }
 
 std::string run_directory::private_name() { return "troupe-" + std::to_string(geteuid()); }

@@ -33,7 +33,8 @@ public:
   /// their control groups and what waits of their executors (staging_journal.hpp), their local directories, and those
   /// that somebody began to make a minute before `now` or earlier.
   static void sweep(const std::string& base, std::time_t now = std::time(nullptr));
-  /// `configured`, or where it is empty `$XDG_RUNTIME_DIR/troupe`, else `/tmp/troupe-<uid>`.
+  /// `configured`, or `troupe-<uid>` in it where it is everybody's as /tmp is. Where it is empty
+  /// `$XDG_RUNTIME_DIR/troupe` if that is this user's own, else `troupe-<uid>` in `$TMPDIR` or /tmp.
   static std::string base_of(const std::string& configured);
   /// `troupe-<uid>`: of this user's own directory where others have theirs as well.
   static std::string private_name();

@@ -242,9 +242,9 @@ constexpr setting_schema all_keys[] = {
            "How many bytes of blocks the executors that one task reads from may send it ahead of what it has read."),
     time(keys::resources_discovery_timeout, "10s", ns_per_ms, executor,
          "How long a discovery script or probe may take."),
-    path(
-        keys::run_directory, all,
-        "Parent of the session's private directory; not set: $XDG_RUNTIME_DIR, else the system's temporary directory."),
+    path(keys::run_directory, all,
+         "Parent of the session's private directory, or a directory for all such as /tmp; not set: $XDG_RUNTIME_DIR "
+         "where it is this user's own, else the system's temporary directory ($TMPDIR)."),
     time(keys::scheduler_alternative_wait, "3s", 0, driver,
          "How long a stage whose profile has alternatives goes without room before executors of the next one are asked "
          "for; what is free is taken at once."),

@@ -4,8 +4,11 @@
 #include <troupe/runtime/execution/staging_root.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,6 +16,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -215,6 +219,47 @@ TEST_F(run_directories, that_were_never_finished_are_swept_a_minute_later) {
   EXPECT_TRUE(fs::exists(base + "/.new-half")) << "somebody may be making it";
   run_directory::sweep(base, now + 120);
   EXPECT_FALSE(fs::exists(base + "/.new-half"));
+}
+
+/// Sets a variable, until it goes.
+class variable {
+public:
+  variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const given = std::getenv(name)) before_ = given;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  variable(const variable&) = delete;
+  variable& operator=(const variable&) = delete;
+
+private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(run_directories, lie_where_this_user_has_a_place) {
+  const auto own = run_directory::private_name();
+  fs::create_directory(base);
+  const variable temporary{"TMPDIR", scratch};
+  {
+    const variable runtime{"XDG_RUNTIME_DIR", base};
+    EXPECT_EQ(run_directory::base_of(""), base + "/troupe");
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::chown(base.c_str(), 1, static_cast<gid_t>(-1)), 0);
+      EXPECT_EQ(run_directory::base_of(""), scratch + "/" + own) << "another user's";
+    }
+  }
+  {
+    const variable runtime{"XDG_RUNTIME_DIR", scratch + "/none"};
+    EXPECT_EQ(run_directory::base_of(""), scratch + "/" + own);
+    const variable nowhere{"TMPDIR", scratch + "/none"};
+    EXPECT_EQ(run_directory::base_of(""), "/tmp/" + own);
+  }
+  EXPECT_EQ(run_directory::base_of(base), base);
+  ASSERT_EQ(::chmod(base.c_str(), 01777), 0);
+  EXPECT_EQ(run_directory::base_of(base), base + "/" + own) << "everybody's";
+  const auto made = run_directory::create(run_directory::base_of(base), "one");
+  EXPECT_TRUE(made) << made.error().message;
 }
 
 TEST_F(run_directories, below_one_that_others_may_enter_are_refused) {
