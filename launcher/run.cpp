@@ -2,9 +2,6 @@
 
 #include <troupe/runtime/api/run.hpp>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <mutex>
@@ -25,6 +22,7 @@
 #include <troupe/launcher/program_options.hpp>
 #include <troupe/launcher/progress_display.hpp>
 #include <troupe/launcher/session_guard.hpp>
+#include <troupe/launcher/standard_streams.hpp>
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/api/job_error.hpp>
 #include <troupe/runtime/api/session.hpp>
@@ -59,16 +57,6 @@ private:
   std::optional<job_id> job_;
 };
 
-/// The reason why something that the program has printed is lost, as on a full disk; "" where nothing is. Who reads it
-/// later must not take it for the whole.
-std::string loss_of_output() {
-  std::cout.flush();
-  errno = 0;
-  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
-  if (!failed) return {};
-  return "standard output could not be written" + (errno == 0 ? "" : std::string{": "} + std::strerror(errno));
-}
-
 /// Attempts that have failed before the one that a job's failure names, which nobody can ask for when its cluster ends
 /// with it.
 std::string earlier_failures(cluster_jobs& jobs, std::optional<job_id> job) {
@@ -80,6 +68,7 @@ std::string earlier_failures(cluster_jobs& jobs, std::optional<job_id> job) {
 } // namespace
 
 int run(int argc, char** argv, const std::function<void(session&)>& body, const run_options& options) {
+  open_standard_streams();
   enter_executor(true);
   if (auto table = function_table::instance().check(); !table) return complain(table.error());
   auto parsed = parse_program_options(argc, argv, options.defaults);

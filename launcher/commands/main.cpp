@@ -7,6 +7,7 @@
 
 #include <troupe/launcher/commands/commands.hpp>
 #include <troupe/launcher/executor_process.hpp>
+#include <troupe/launcher/standard_streams.hpp>
 #include <troupe/runtime/execution/signals.hpp>
 
 namespace {
@@ -73,17 +74,17 @@ void add_cluster(CLI::App& app, cluster_flags& flags) {
   add_json(app, flags.json);
 }
 
-/// A full disk, say: whoever reads the output later must not take it for the whole.
 int finish(int code) {
-  std::cout.flush();
-  if (std::cout) return code;
-  std::cerr << "troupe: standard output could not be written\n";
+  const auto lost = troupe::loss_of_output();
+  if (lost.empty()) return code;
+  std::cerr << "troupe: " << lost << '\n';
   return code == 0 ? 1 : code;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
+  troupe::open_standard_streams();
   troupe::hear_of_children();
   troupe::enter_executor(false);
 

@@ -430,6 +430,15 @@ TEST_F(command_line, output_that_cannot_be_written_is_no_success) {
   }
 }
 
+TEST_F(command_line, a_job_runs_where_the_standard_streams_are_closed) {
+  for (const auto* closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"})
+    for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
+      program_process shell{{"sh", "-c", "exec \"$1\" run \"$2\" --master=\"$3\" " + std::string{closed}, "sh",
+                             TROUPE_PROGRAM, config("reads.yaml"), master}};
+      EXPECT_EQ(shell.wait(), 0) << closed << " with " << master << ": " << shell.output();
+    }
+}
+
 TEST_F(command_line, kill_9_leaves_neither_processes_nor_files) {
   for (const auto* master : {"local[2]", "local-cluster[1,2,2g]"}) {
     fs::create_directory(arrived());
