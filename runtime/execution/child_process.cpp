@@ -111,6 +111,31 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
+/// At most 256 bytes; "" where it cannot be read.
+std::string first_line_of(const std::string& path) {
+  std::string text(256, '\0');
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return {};
+  const auto got = ::read(fd, text.data(), text.size());
+  ::close(fd);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text.substr(0, text.find('\n'));
+}
+
+/// The interpreter that a script's first line names: where that is missing, the system says that the script is. ""
+/// where it names none.
+std::string missing_interpreter(const std::string& program) {
+  const auto line = first_line_of(program);
+  if (!line.starts_with("#!")) return {};
+  const auto begin = line.find_first_not_of(" \t", 2);
+  if (begin == line.npos) return {};
+  auto name = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  const bool is_of_windows = line.ends_with('\r');
+  while (name.ends_with('\r')) name.pop_back();
+  return "the interpreter of its first line, " + name +
+         (is_of_windows ? ", is followed by a carriage return: convert its lines, as dos2unix does" : ", is not there");
+}
+
 /// ec::not_found or ec::invalid_argument where the program would not start another time either.
 error start_error(const std::string& program, int code) {
   if (code == E2BIG)
@@ -119,6 +144,9 @@ error start_error(const std::string& program, int code) {
                           ": its arguments and environment are longer than the system allows; give it fewer "
                           "input files per task");
   constexpr int lasting[] = {EACCES, EISDIR, ELOOP, ENAMETOOLONG, ENOEXEC, ENOTDIR, EPERM};
+  if (code == ENOENT)
+    if (const auto interpreter = missing_interpreter(program); !interpreter.empty())
+      return make_error(ec::not_found, "cannot run " + program + ": " + interpreter);
   const bool lasts = std::find(std::begin(lasting), std::end(lasting), code) != std::end(lasting);
   return make_error(code == ENOENT ? ec::not_found
                     : lasts        ? ec::invalid_argument

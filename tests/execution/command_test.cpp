@@ -533,6 +533,28 @@ TEST_F(command_test, an_exit_code_is_a_failure_with_the_first_and_last_lines_of_
   EXPECT_FALSE(fs::exists(outputs + "/result")) << "outputs of a failure are not published";
 }
 
+/// The system says of the script that it is not there.
+TEST_F(command_test, a_missing_interpreter_is_named) {
+  const auto path = script("");
+  const auto failure = [&](const std::string& text, std::uint64_t stage) {
+    std::ofstream{path} << text;
+    install(stage, {path});
+    auto batch = one({});
+    batch->stage = {stage};
+    runner->run(batch);
+    EXPECT_TRUE(log.wait_for(stage - 1));
+    const auto last = log.batches().back();
+    EXPECT_EQ(last->failures.at(0).cause, failure_cause::certain);
+    return last->failures.at(0).message;
+  };
+  begin({path});
+  EXPECT_THAT(failure("#!/bin/sh\r\necho\r\n", 2),
+              ::testing::HasSubstr(
+                  "the interpreter of its first line, /bin/sh, is followed by a carriage return: convert its lines"));
+  EXPECT_THAT(failure("#! /no/such/python3 -u\n", 3),
+              ::testing::HasSubstr("the interpreter of its first line, /no/such/python3, is not there"));
+}
+
 TEST_F(command_test, a_signal_is_a_failure_that_names_it) {
   auto& r = begin({"sh", "-c", "kill -SEGV $$"});
   r.run(one({}));
