@@ -18,7 +18,7 @@ bool goes_to_driver(const settings& s) {
 }
 
 std::set<std::string> usual_bases() {
-  return {"/run/user/" + std::to_string(geteuid()) + "/troupe", "/tmp/" + run_directory::private_name()};
+  return {"/run/user/" + std::to_string(geteuid()) + "/troupe", run_directory::temporary_base()};
 }
 
 destination destination_of(const settings& s, const std::optional<session_record>& found, std::string_view asked,

@@ -46,6 +46,11 @@ bool is_start(int fd) {
 [[gnu::constructor(101)]] void claim_entry() {
   arguments = new std::vector<std::string>;
   start_folder = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (start_folder >= 0 && start_folder < 3) { // a standard stream is closed, and keeps its number
+    const int above = ::fcntl(start_folder, F_DUPFD_CLOEXEC, 3);
+    ::close(start_folder);
+    start_folder = above;
+  }
   auto text = read_kernel_file("/proc/self/cmdline", most_bytes);
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find('\0', begin), text.size());

@@ -26,7 +26,7 @@ std::string progress_pulse(const job_progress& now);
 /// What the job did, stage by stage: profile, executors, tasks, time, bytes. Ends with a line feed.
 std::string job_summary(const job_end& end);
 
-/// A sentence for each stage without outputs whose commands have left files where they started, which go with that.
+/// A sentence for each stage whose commands have left files where they started, which go with that (see outcome_batch).
 std::vector<std::string> left_files(const job_progress& job);
 
 } // namespace troupe

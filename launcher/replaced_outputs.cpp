@@ -61,7 +61,7 @@ result<void> check_stage(const job_spec& job, const std::string& job_file, const
   std::optional<std::unordered_map<std::string, recorded_output>> recorded;
   replaced folders;
   replaced of_nobody;
-  replaced of_unknown;
+  replaced of_unknown; // by the record alone: times of a file server may be ahead or behind
   replaced of_another;
   std::string another; // that has made the first of these
   for (std::size_t p = 0; p < stage.arguments->size(); ++p) {
@@ -77,7 +77,7 @@ result<void> check_stage(const job_spec& job, const std::string& job_file, const
       struct stat status {};
       if (made.by == maker::somebody_else && ::lstat(path.c_str(), &status) == 0)
         (S_ISDIR(status.st_mode) ? folders : of_nobody).add(path);
-      else if (made.by == maker::unknown)
+      else if (made.by == maker::unknown && !recorded->contains(name))
         of_unknown.add(path);
       else if (made.by == maker::task && is_another(made)) {
         if (of_another.count == 0) another = made.job + " (" + made.file + ")";

@@ -4,8 +4,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -40,28 +38,11 @@ int complain(const error& why) {
   return exit_code_of(why.code);
 }
 
-/// The job that has failed last. Any thread.
-class last_failure {
-public:
-  void see(const job_end& end) {
-    const std::lock_guard lock{mutex_};
-    if (end.progress.state == job_state::failed) job_ = end.job;
-  }
-  std::optional<job_id> job() const {
-    const std::lock_guard lock{mutex_};
-    return job_;
-  }
-
-private:
-  mutable std::mutex mutex_;
-  std::optional<job_id> job_;
-};
-
-/// Attempts that have failed before the one that a job's failure names, which nobody can ask for when its cluster ends
-/// with it.
-std::string earlier_failures(cluster_jobs& jobs, std::optional<job_id> job) {
+/// The attempts of a job that have failed, where the one that its failure names was not the only one: nobody can ask
+/// for them when the cluster ends with this program.
+std::string failed_attempts(cluster_jobs& jobs, job_id job) {
   if (!job) return {};
-  const auto why = jobs.explain(*job);
+  const auto why = jobs.explain(job);
   return why && why->failures.size() > 1 ? failures_to_text(*why) : std::string{};
 }
 
@@ -80,7 +61,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   const auto& s = parsed->effective;
   if (parsed->node) {
     const node_run how{.config_file = parsed->node->file, .native = true};
-    // What follows in main is for who has run the job; and not for an executor's keeper, which it forks.
+    // The rest of main is for who has run the job; and not for an executor's keeper, which it forks.
     int code = 1;
     try {
       code = run_node(parsed->node->what, s, how);
@@ -96,11 +77,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   application::options opts;
   opts.effective = s;
   opts.on_progress = [&display](const job_progress& progress) { display.update(progress); };
-  last_failure failed;
-  opts.on_end = [&display, &failed](const job_end& end) {
-    failed.see(end);
-    display.end(end);
-  };
+  opts.on_end = [&display](const job_end& end) { display.end(end); };
   opts.before_making = [&guard](const std::string& directory) { guard.watch(directory); };
   auto app = application::start(std::move(opts));
   auto introduction = "troupe: " + printable(to_string(destination_of(s, parsed->cluster, parsed->asked)));
@@ -121,14 +98,14 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   session_opts.arguments = parsed->arguments;
   int code = 0;
   std::string failure;
-  std::string before;
+  std::string attempts;
   try {
     session own{jobs, std::move(session_opts)};
     body(own);
   } catch (const job_error& e) {
     failure = e.what();
     code = exit_code_of(e.code());
-    if (!goes_to_driver(s) && !stop.requested()) before = earlier_failures(*jobs, failed.job());
+    if (!goes_to_driver(s) && !stop.requested()) attempts = failed_attempts(*jobs, e.progress().job);
   } catch (...) {
     failure = text_of_exception();
     code = 1;
@@ -140,7 +117,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   app->reset();
   display.finish();
   if (code != 0 && !stop.requested())
-    std::cerr << "troupe: " << printable(failure, true) << '\n' << printable(before, true);
+    std::cerr << "troupe: " << printable(failure, true) << '\n' << printable(attempts, true);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
     return 130;

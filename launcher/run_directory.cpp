@@ -140,8 +140,15 @@ std::string run_directory::base_of(const std::string& configured) {
   // It is somebody else's after `su` and `sudo -E`, and not there where no session of the system has made it.
   if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && is_directory(runtime) && s.st_uid == geteuid())
     return std::string{runtime} + "/troupe";
-  const char* const temporary = std::getenv("TMPDIR");
-  return (temporary && is_directory(temporary) ? std::string{temporary} : "/tmp") + "/" + private_name();
+  return temporary_base();
+}
+
+/// The same for all shells of a user, whatever TMPDIR each has: they are to see each other's sessions.
+std::string run_directory::temporary_base() {
+  const std::string usual = "/tmp/" + private_name();
+  const char* const other = std::getenv("TMPDIR");
+  const bool is_good = access(usual.c_str(), W_OK | X_OK) == 0 || access("/tmp", W_OK | X_OK) == 0;
+  return is_good || !other || *other != '/' ? usual : std::string{other} + "/" + private_name();
 }
 
 std::string run_directory::private_name() { return "troupe-" + std::to_string(geteuid()); }

@@ -34,8 +34,10 @@ public:
   /// that somebody began to make a minute before `now` or earlier.
   static void sweep(const std::string& base, std::time_t now = std::time(nullptr));
   /// `configured`, or `troupe-<uid>` in it where it is everybody's as /tmp is. Where it is empty
-  /// `$XDG_RUNTIME_DIR/troupe` if that is this user's own, else `troupe-<uid>` in `$TMPDIR` or /tmp.
+  /// `$XDG_RUNTIME_DIR/troupe` if that is this user's own, else temporary_base().
   static std::string base_of(const std::string& configured);
+  /// `/tmp/troupe-<uid>`, or where nothing can be made in /tmp `troupe-<uid>` in `$TMPDIR`.
+  static std::string temporary_base();
   /// `troupe-<uid>`: of this user's own directory where others have theirs as well.
   static std::string private_name();
 

@@ -18,9 +18,9 @@ void open_standard_streams() noexcept {
 }
 
 std::string loss_of_output() {
-  errno = 0;
+  errno = 0; // the reason is known where it is this flush that fails
   std::cout.flush();
-  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  const bool lost = std::cout.bad() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (!lost) return {};
   return "standard output could not be written" +
          (errno == 0 ? std::string{} : std::string{": "} + std::strerror(errno));

@@ -237,14 +237,15 @@ constexpr setting_schema all_keys[] = {
            "A stage that is run together with the one that reads what it makes pauses while so much of that was not "
            "read."),
     choice(keys::progress, "auto", "auto|bar|plain|none", client,
-           "How progress is shown on standard error: auto shows bars on a terminal and plain lines elsewhere."),
+           "How progress is shown on standard error: auto shows bars on a terminal that is not dumb, and plain lines "
+           "elsewhere."),
     memory(keys::reducer_max_size_in_flight, "8m", 64 << 10, executor,
            "How many bytes of blocks the executors that one task reads from may send it ahead of what it has read."),
     time(keys::resources_discovery_timeout, "10s", ns_per_ms, executor,
          "How long a discovery script or probe may take."),
     path(keys::run_directory, all,
          "Parent of the session's private directory, or a directory for all such as /tmp; not set: $XDG_RUNTIME_DIR "
-         "where it is this user's own, else the system's temporary directory ($TMPDIR)."),
+         "where it is this user's own, else /tmp, or $TMPDIR where that cannot be written."),
     time(keys::scheduler_alternative_wait, "3s", 0, driver,
          "How long a stage whose profile has alternatives goes without room before executors of the next one are asked "
          "for; what is free is taken at once."),

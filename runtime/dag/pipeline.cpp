@@ -162,7 +162,8 @@ std::optional<error> dag_scheduler::second_version(job_run& job, const std::vect
   return std::nullopt;
 }
 
-/// What the task has to be run for is lost: its inputs are made again where they are gone, and what was read for those.
+/// The output of the task is lost: its inputs are made again where they are gone, and the inputs of those. A line of
+/// stages may be long, so nothing here calls itself.
 void dag_scheduler::recall_inputs(job_run& job, stage_run& stage, partition_index partition, effects::list& out) {
   std::vector<std::uint32_t> again{stage.index};
   for (std::size_t i = 0; i < again.size(); ++i) {

@@ -235,25 +235,32 @@ attempt_end failed_here(const error& why, const command_settings& settings) {
   return lasts && !settings.hand_over ? failed_for_certain(why) : failed(why);
 }
 
+/// A regular file below the folder, by its path from `base`; "" where there is none. Links are not followed.
+std::string file_below(const fs::path& folder, const fs::path& base) {
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator below{folder, ignored}, end; !ignored && below != end; below.increment(ignored))
+    if (fs::is_regular_file(below->symlink_status(ignored))) return below->path().lexically_relative(base).string();
+  return {};
+}
+
 /// A file that was left here where nobody looks for it: any where the command has no outputs, else one below a folder
 /// that is called as a shell calls the user's own. "" where there is none.
 std::string left_in(const std::string& directory, bool has_outputs) {
-  std::string first;
+  std::vector<fs::path> entries;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator{directory, ignored}) {
-    auto name = entry.path().filename().string();
-    if (name == "stdout" || name == "stderr" || (has_outputs && name != "~")) continue;
-    if (first.empty() || name < first) first = std::move(name);
+  for (const auto& entry : fs::directory_iterator{directory, ignored})
+    if (const auto name = entry.path().filename(); has_outputs ? name == "~" : name != "stdout" && name != "stderr")
+      entries.push_back(entry.path());
+  std::sort(entries.begin(), entries.end());
+  for (const auto& path : entries) {
+    const auto status = fs::symlink_status(path, ignored);
+    const auto file = fs::is_directory(status)      ? file_below(path, directory)
+                      : fs::is_regular_file(status) ? path.filename().string()
+                                                    : std::string{};
+    constexpr std::size_t longest = 256;
+    if (!file.empty()) return bounded_text(file, longest);
   }
-  if (first.empty()) return first;
-  for (fs::recursive_directory_iterator below{directory + "/" + first, ignored}, end; !ignored && below != end;
-       below.increment(ignored))
-    if (!below->is_directory(ignored)) {
-      first = fs::path{below->path()}.lexically_relative(directory).string();
-      break;
-    }
-  constexpr std::size_t longest = 256;
-  return bounded_text(first, longest);
+  return {};
 }
 
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.

@@ -186,14 +186,18 @@ bool is_newer(const std::string& file, const std::string& list) {
   return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
+/// Undoes what somebody has begun who was killed while he looked whether it may be removed.
+void bring_back(const staging_place& place) {
+  struct stat status {};
+  if (::lstat(place.path().c_str(), &status) != 0)
+    static_cast<void>(::rename(aside_of(place).c_str(), place.path().c_str()));
+}
+
 /// Moves what is left of a publication that has begun. @param later what was put there since stays: nobody waits for
 /// this one any more. @pre the lock is held, and the list is of this attempt. @returns the fault that keeps it from its
 /// end
 std::optional<published> complete(const staging_place& place, const std::vector<std::string>& names, bool later) {
-  struct stat status {};
-  // Of somebody who was killed while he looked whether it may be removed.
-  if (::lstat(place.path().c_str(), &status) != 0)
-    static_cast<void>(::rename(aside_of(place).c_str(), place.path().c_str()));
+  bring_back(place);
   const auto list = list_of(place);
   for (const auto& name : names) {
     if (later && is_newer(place.to + "/" + name, list)) continue;
@@ -299,6 +303,7 @@ result<void> complete_publications(const std::string& root) {
     const publication_lock alone{place};
     if (!alone.is_held()) continue; // somebody is at it
     if (state_of_list(place) != list_state::own) continue;
+    bring_back(place);
     if (is_cut_short(place, *list)) { // of what waited for its end no file is certain to be whole
       remove_publication_list(place);
       discard_staged(place);

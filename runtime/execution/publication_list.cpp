@@ -18,8 +18,10 @@
 namespace troupe {
 namespace {
 
-/// The first entry: what the file is. The place follows, then each name and its size.
-constexpr std::string_view what_it_is = "outputs of a Troupe task, to be put in place";
+/// The first entry. The place follows, then each name and its size.
+constexpr std::string_view what_it_is = "outputs of a Troupe task with their sizes, to be put in place";
+/// Of an older Troupe: names without sizes follow.
+constexpr std::string_view what_it_was = "outputs of a Troupe task, to be put in place";
 /// Ends each entry. A path never holds it.
 constexpr char end_of_name = '\0';
 
@@ -56,7 +58,13 @@ std::optional<publication_list> parse(const std::string& content) {
     entries.push_back(content.substr(at, end - at));
     at = end + 1;
   }
-  if (entries.size() < 4 || entries.size() % 2 != 0 || entries[0] != what_it_is) return {};
+  if (entries.size() < 3) return {};
+  if (entries[0] == what_it_was)
+    for (std::size_t i = 2; i < entries.size(); i += 2)
+      entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(i) + 1, "-1");
+  else if (entries[0] != what_it_is)
+    return {};
+  if (entries.size() % 2 != 0) return {};
   if (!is_output_name(entries[1]) || entries[1].find('/') != entries[1].npos) return {};
   publication_list list{std::move(entries[1]), {}, {}};
   for (std::size_t i = 2; i < entries.size(); i += 2) {
@@ -125,8 +133,7 @@ std::optional<publication_list> read_publication_list(const std::string& path) {
 
 bool is_cut_short(const staging_place& place, const publication_list& list) {
   for (std::size_t i = 0; i < list.names.size(); ++i)
-    if (const auto now = size_of(place.file_of(list.names[i], list.names.size()));
-        now >= 0 && list.sizes[i] >= 0 && now != list.sizes[i])
+    if (const auto now = size_of(place.file_of(list.names[i], list.names.size())); now >= 0 && now < list.sizes[i])
       return true;
   return false;
 }

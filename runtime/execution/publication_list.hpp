@@ -43,7 +43,7 @@ int write_publication_list(const staging_place& place, const std::vector<std::st
 /// lies in the root, and all names stay below it.
 std::optional<publication_list> read_publication_list(const std::string& path);
 
-/// True where what waits is not as long as it was: the machine has stopped before all of it was on the disk.
+/// True where something that waits is shorter than it was: the machine has stopped before all of it was on the disk.
 bool is_cut_short(const staging_place& place, const publication_list& list);
 
 /// Whether the list is there and of this attempt. `unknown`: it cannot be read just now.

@@ -175,7 +175,7 @@ result<std::int64_t> parse_memory(std::string_view text) { return parse_size(tex
 
 std::string fault_of_memory_without_unit(std::string_view text, std::int64_t bytes) {
   constexpr std::int64_t least = 64 << 20;
-  if (bytes >= least || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  if (bytes == 0 || bytes >= least || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
   const std::string number{text};
   return number + " MiB, which is too little for any executor: write " + number + "g for GiB, or " + number +
          "m if that is meant";

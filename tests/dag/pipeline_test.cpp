@@ -391,7 +391,6 @@ TEST_F(pipelines, make_consumed_inputs_again_for_an_output_that_is_lost) {
   h.check_idle();
 }
 
-/// In a line that is as long as a job may be: nothing here may call itself for each of its stages.
 TEST_F(pipelines, make_all_again_that_was_read_for_an_output_that_is_lost) {
   scheduler_harness h;
   maker(h);

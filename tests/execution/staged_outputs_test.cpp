@@ -328,12 +328,36 @@ TEST_F(staging, what_is_gone_from_its_place_is_not_seen) {
 
 /// The list is written to the disk, and what it names is not: a power cut may take the end of that.
 TEST_F(staging, that_the_machine_has_cut_short_is_not_completed) {
+  for (const auto* name : {"c", "d", "e", "f"}) make(name, "text");
   ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
   ASSERT_EQ(write_publication_list(place(), {"a", "b"}), 0);
   fs::resize_file(place().path() + "/b", 0);
   EXPECT_TRUE(complete_publications(place().root));
   EXPECT_FALSE(fs::exists(to + "/a"));
   EXPECT_FALSE(fs::exists(to + "/b"));
+  EXPECT_TRUE(fs::is_empty(place().root));
+  // Also where somebody has put the place aside, and what is longer is somebody's who still writes.
+  ASSERT_TRUE(stage_outputs(from, place(), {"c", "d"}));
+  ASSERT_EQ(write_publication_list(place(), {"c", "d"}), 0);
+  fs::resize_file(place().path() + "/d", 1);
+  fs::rename(place().path(), aside_of(place()));
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_FALSE(fs::exists(to + "/c"));
+  ASSERT_TRUE(stage_outputs(from, place(), {"e", "f"}));
+  ASSERT_EQ(write_publication_list(place(), {"e", "f"}), 0);
+  fs::resize_file(place().path() + "/f", 100);
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_TRUE(fs::exists(to + "/e") && fs::exists(to + "/f"));
+}
+
+/// Executors of another version may be there.
+TEST_F(staging, is_completed_by_a_list_without_sizes) {
+  ASSERT_TRUE(stage_outputs(from, place(), {"a", "b"}));
+  const std::string end(1, '\0');
+  std::ofstream{list_of(place())} << "outputs of a Troupe task, to be put in place" + end + place().name + end + "a" +
+                                         end + "b" + end;
+  EXPECT_TRUE(complete_publications(place().root));
+  EXPECT_EQ(at("a") + at("b"), "alphabeta");
   EXPECT_TRUE(fs::is_empty(place().root));
 }
 

@@ -95,7 +95,7 @@ TEST_P(around_job, fails_where_what_it_prints_is_lost) {
   program_process job{{"sh", "-c", "exec \"$@\" >/dev/full", "sh", TROUPE_AROUND_JOB, "--master", GetParam(), "--conf",
                        "troupe.run-directory=" + scratch.path() + "/run"}};
   EXPECT_EQ(job.wait(), 1) << job.output();
-  EXPECT_THAT(job.output(), HasSubstr("troupe: standard output could not be written: No space left on device\n"));
+  EXPECT_THAT(job.output(), HasSubstr("troupe: standard output could not be written"));
 }
 
 TEST_P(around_job, tells_of_each_attempt_that_has_failed) {
