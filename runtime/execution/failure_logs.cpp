@@ -47,6 +47,17 @@ bool is_folder(const fs::path& path) {
 /// Whether a place is of no use to this user, so that another one is no surprise: what failed there is no news.
 bool is_of_others(int fault) { return fault == EACCES || fault == EPERM || fault == ENOTDIR; }
 
+/// A folder with those above it. @returns 0, or an errno
+int make_folder_of_all(const fs::path& path) {
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  if (failed) return failed.value();
+  const int made = ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return made == 0 || made == EEXIST ? errno : made;
+  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+}
+
 /// A folder that only this user can look into. @returns 0, or an errno
 int make_private(const fs::path& path) {
   struct stat status {};
@@ -101,15 +112,12 @@ failure_logs::failure_logs(std::string session, log_limits limits, clock now)
 /// same, or why there is no folder
 template <class Keep>
 int failure_logs::keep_in(const fs::path& logs, const fs::path& folder, Keep keep) {
-  constexpr int most_rounds = 5; // others may be removing what was empty
+  constexpr int most_rounds = 5;
+  constexpr int most_of_races = 100; // others may be removing what was empty
   int fault = 0;
-  for (int round = 0; round < most_rounds; ++round) {
-    std::error_code failed;
-    fs::create_directories(logs.parent_path().parent_path(), failed);
-    if (failed) return failed.value();
-    const int made = ::mkdir(logs.parent_path().c_str(), 0777) == 0 ? 0 : errno;
-    if (!is_folder(logs.parent_path())) return made == 0 || made == EEXIST ? ENOTDIR : made;
-    fault = make_private(logs);
+  for (int round = 0; round < (fault == ENOENT ? most_of_races : most_rounds); ++round) {
+    fault = make_folder_of_all(logs.parent_path());
+    if (fault == 0) fault = make_private(logs);
     if (fault == 0) fault = make_private(folder);
     if (fault == 0) fault = keep();
     if (fault == 0) break;

@@ -105,6 +105,15 @@ TEST_F(failure_logs_test, are_copied_from_another_file_system) {
   EXPECT_EQ(content_of(l.keep(out, {5}, "1.0.0", other.path).err), "from afar");
 }
 
+TEST_F(failure_logs_test, are_kept_behind_no_link) {
+  fs::create_directories(out);
+  fs::create_directory(scratch.file("elsewhere"));
+  fs::create_directory_symlink(scratch.file("elsewhere"), scratch.file("out/.troupe"));
+  print("printed", "");
+  EXPECT_EQ(logs().keep(out, {5}, "1.0.0", attempt).out, out + "/.troupe/logs/s-5/1.0.0.out");
+  EXPECT_TRUE(fs::is_empty(scratch.file("elsewhere")));
+}
+
 TEST_F(failure_logs_test, of_what_was_not_printed_are_not_made) {
   auto l = logs();
   print("", "");
