@@ -15,7 +15,6 @@ namespace troupe {
 /// error. `troupe::run` prints it and returns `exit_code_of(code())`.
 class job_error : public std::runtime_error {
 public:
-  /// @param progress of the job; its id is none where the driver has never taken it
   explicit job_error(const error& failure, job_progress progress = {})
     : std::runtime_error(failure.message), code_(failure.code), progress_(std::move(progress)) {}
 

@@ -75,7 +75,7 @@ struct outcome_batch {
   std::uint64_t cpu_nanoseconds = 0;       ///< CPU time of all attempts together
   std::uint64_t peak_memory = 0;           ///< bytes: a command's own peak, else that of the process so far
   std::uint64_t output_bytes = 0;          ///< map output, results and published files
-  std::string left; ///< a file that a command has left in its own directory, where nobody looks for it; "": none
+  std::string left; ///< a file that a command without outputs has left in its own directory, which goes; "": none
   std::vector<std::string> accumulators; ///< names that `counted` refers to, each once
   std::vector<counted_amount> counted;   ///< by tasks that succeeded; index, then accumulator, rising, none twice
 
