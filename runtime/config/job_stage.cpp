@@ -20,7 +20,8 @@ namespace troupe {
 namespace {
 
 const std::vector<std::string>& placeholders() {
-  static const std::vector<std::string> names{"input", "inputs", "output", "outputs", "partition", "attempt"};
+  static const std::vector<std::string> names{"input",   "inputs",    "inputs-file", "output",
+                                              "outputs", "partition", "attempt"};
   return names;
 }
 

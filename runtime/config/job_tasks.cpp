@@ -179,7 +179,7 @@ private:
 
   result<void> check_placeholders() const {
     const auto& task = out_.tasks.front();
-    for (const std::string_view word : {"input", "inputs"}) {
+    for (const std::string_view word : {"input", "inputs", "inputs-file"}) {
       if (stage_.mentions(word) && task.inputs.empty())
         return fault(stage_.run_line,
                      "run mentions {" + std::string{word} +
@@ -193,6 +193,27 @@ private:
     if (stage_.mentions("output") && task.outputs.size() > 1)
       return fault(stage_.run_line, "run mentions {output}, but a task has " + std::to_string(task.outputs.size()) +
                                         " outputs; use {outputs}");
+    return check_length_of_inputs();
+  }
+
+  /// Arguments that the system does not take are known before a task has run.
+  result<void> check_length_of_inputs() const {
+    if (!stage_.mentions("inputs")) return {};
+    // Linux: all arguments and the environment together take a quarter of the stack at most, usually 8 MiB; one alone
+    // 128 KiB.
+    constexpr std::size_t most_of_all = (2 << 20) - (128 << 10);
+    constexpr std::size_t most_of_one = 128 << 10;
+    const bool are_one =
+        std::none_of(stage_.run.begin(), stage_.run.end(), [](const auto& w) { return w == "{inputs}"; });
+    for (const auto& task : out_.tasks) {
+      std::size_t bytes = 0;
+      for (const auto& input : task.inputs) bytes += input.size() + 1 + (are_one ? 0 : sizeof(char*));
+      if (bytes <= (are_one ? most_of_one : most_of_all)) continue;
+      return fault(stage_.run_line, "the " + std::to_string(task.inputs.size()) + " inputs of a task take " +
+                                        std::to_string(bytes >> 10) +
+                                        " KiB as arguments, which is more than the system allows; write {inputs-file} "
+                                        "in place of {inputs}: a file that lists them, one a line");
+    }
     return {};
   }
 

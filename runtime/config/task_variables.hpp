@@ -8,10 +8,11 @@
 
 namespace troupe {
 
-inline constexpr std::array<std::string_view, 15> task_variables{
-    "TROUPE_ATTEMPT", "TROUPE_ATTEMPT_NUMBER", "TROUPE_CPUS",    "TROUPE_GANG",    "TROUPE_INPUT",     "TROUPE_INPUTS",
-    "TROUPE_JOB",     "TROUPE_MEMORY",         "TROUPE_OUTPUT",  "TROUPE_OUTPUTS", "TROUPE_PARTITION", "TROUPE_SESSION",
-    "TROUPE_STAGE",   "TROUPE_TASKS",          "TROUPE_EXECUTOR"};
+inline constexpr std::array<std::string_view, 16> task_variables{
+    "TROUPE_ATTEMPT", "TROUPE_ATTEMPT_NUMBER", "TROUPE_CPUS",      "TROUPE_GANG",
+    "TROUPE_INPUT",   "TROUPE_INPUTS",         "TROUPE_JOB",       "TROUPE_MEMORY",
+    "TROUPE_OUTPUT",  "TROUPE_OUTPUTS",        "TROUPE_PARTITION", "TROUPE_SESSION",
+    "TROUPE_STAGE",   "TROUPE_TASKS",          "TROUPE_EXECUTOR",  "TROUPE_INPUTS_FILE"};
 /// The sessions in whose tasks a command runs, with colons between, the outermost first. Each adds itself to what it
 /// was started with.
 inline constexpr std::string_view sessions_variable = "TROUPE_SESSIONS";

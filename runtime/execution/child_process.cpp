@@ -141,8 +141,8 @@ error start_error(const std::string& program, int code) {
   if (code == E2BIG)
     return make_error(ec::invalid_argument,
                       "cannot run " + program +
-                          ": its arguments and environment are longer than the system allows; give it fewer "
-                          "input files per task");
+                          ": its arguments and environment are longer than the system allows; name its "
+                          "inputs by {inputs-file}, or give it fewer of them");
   constexpr int lasting[] = {EACCES, EISDIR, ELOOP, ENAMETOOLONG, ENOEXEC, ENOTDIR, EPERM};
   if (code == ENOENT)
     if (const auto interpreter = missing_interpreter(program); !interpreter.empty())

@@ -38,10 +38,17 @@ std::string threads_for(share cpus) { return std::to_string(std::max<std::int64_
 
 void set_files(environment_map& variables, const std::string& name, const std::vector<std::string>& files) {
   if (files.size() == 1) variables[name] = files.front();
-  if (auto all = join(files, '\n'); all.size() <= longest_list) variables[name + "S"] = std::move(all);
+  variables[name + "S"] =
+      fits_variable(files) ? join(files, '\n') : "/too-many-files-for-" + name + "S--see-docs/job-files.md";
 }
 
 } // namespace
+
+bool fits_variable(const std::vector<std::string>& files) {
+  std::size_t size = 0;
+  for (const auto& file : files) size += file.size() + 1;
+  return size <= longest_list;
+}
 
 environment_map inherited_environment() {
   environment_map variables;
@@ -104,6 +111,7 @@ std::vector<std::string> make_command_environment(const environment_map& base,
     if (auto all = join(texts, ','); all.size() <= longest_list) variables["TROUPE_GANG"] = std::move(all);
   }
   set_files(variables, "TROUPE_INPUT", inputs);
+  if (!identity.inputs_file.empty()) variables["TROUPE_INPUTS_FILE"] = identity.inputs_file;
   set_files(variables, "TROUPE_OUTPUT", outputs);
   std::vector<std::string> texts;
   texts.reserve(variables.size());

@@ -31,7 +31,11 @@ struct command_identity {
   std::string mark;                    ///< names the attempt among all of all sessions: its directory
   std::string directory;               ///< it starts in
   bool thread_variables = false;       ///< see command_terms
+  std::string inputs_file = {};        ///< lists the inputs (inputs_file.hpp); "": there are none
 };
+
+/// Whether a variable that lists these files is no longer than the system takes.
+bool fits_variable(const std::vector<std::string>& files);
 
 /// `base` (of the executor), then `own` (of the stage) over it, then what Troupe says:
 /// TROUPE_SESSION, TROUPE_SESSIONS (with those of `base` before it), TROUPE_JOB, TROUPE_STAGE, TROUPE_PARTITION,
@@ -41,9 +45,9 @@ struct command_identity {
 /// resource without addresses, in bytes for a counted size; TROUPE_ADDRESSES_<NAME> for each resource of the task,
 /// addresses separated by commas, the name in capitals with `_` for whatever is neither letter nor digit;
 /// CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty where the executor has GPUs (`gpus`) and the task none;
-/// TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line (left out beyond 64 KiB: the system takes no longer ones),
-/// TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one. With `thread_variables` those too, unless `base` or `own`
-/// has one.
+/// TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line, or where that does not fit (64 KiB) a text that is no path, so
+/// that a command which reads them stumbles; TROUPE_INPUTS_FILE, a file that lists the inputs; TROUPE_INPUT and
+/// TROUPE_OUTPUT where there is exactly one. With `thread_variables` those too, unless `base` or `own` has one.
 std::vector<std::string> make_command_environment(const environment_map& base,
                                                   const std::map<std::string, std::string>& own,
                                                   const command_identity& identity, const task_resources& resources,

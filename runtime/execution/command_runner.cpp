@@ -15,6 +15,7 @@
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/files_in_memory.hpp>
+#include <troupe/runtime/execution/inputs_file.hpp>
 #include <troupe/runtime/execution/made_mark.hpp>
 #include <troupe/runtime/execution/memory_watch.hpp>
 #include <troupe/runtime/execution/output_writers.hpp>
@@ -420,14 +421,25 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     std::error_code ignored; // a missing directory shows as a missing output
     fs::create_directories(fs::path{values.outputs.back()}.parent_path(), ignored);
   }
+  std::optional<removed_at_end> list;
+  if (!values.inputs.empty()) {
+    values.inputs_file = list.emplace(*directory + ".inputs-file").path;
+    if (auto written = write_inputs_file(values.inputs_file, values.inputs); !written) return failed(written.error());
+    if (!fits_variable(values.inputs) && names_variable(task.program.words, "TROUPE_INPUTS"))
+      return failed_for_certain(make_error(
+          ec::invalid_argument, "TROUPE_INPUTS cannot hold its " + std::to_string(values.inputs.size()) +
+                                    " inputs, which take more than 64 KiB: read the file that {inputs-file}, or "
+                                    "TROUPE_INPUTS_FILE, names, with one of them a line"));
+  }
   auto words = replace_placeholders(task.program.words, values);
   if (!words) return failed_for_certain(words.error());
   if (words->empty()) return failed_for_certain(make_error(ec::invalid_argument, "the command has no words"));
 
   child_spec spec;
   const command_identity identity{
-      settings.session, task.stage.job.value,  task.stage.name, task.partition, task.attempt,
-      task.stage.tasks, task.stage.gang.get(), *directory,      *directory,     settings.terms.thread_variables};
+      settings.session,  task.stage.job.value,  task.stage.name, task.partition, task.attempt,
+      task.stage.tasks,  task.stage.gang.get(), *directory,      *directory,     settings.terms.thread_variables,
+      values.inputs_file};
   spec.environment = make_command_environment(settings.environment, task.program.environment, identity, task.resources,
                                               settings.gpus, values.inputs, values.outputs);
   auto program = find_program(words->front(), task.program.directory, spec.environment);

@@ -7,14 +7,15 @@ namespace troupe {
 
 namespace {
 
-enum class placeholder { input, inputs, output, outputs, partition, attempt };
+enum class placeholder { input, inputs, inputs_file, output, outputs, partition, attempt };
 
 struct spelling {
   std::string_view text;
   placeholder which;
 };
-constexpr std::array<spelling, 6> spellings{{{"{input}", placeholder::input},
+constexpr std::array<spelling, 7> spellings{{{"{input}", placeholder::input},
                                              {"{inputs}", placeholder::inputs},
+                                             {"{inputs-file}", placeholder::inputs_file},
                                              {"{output}", placeholder::output},
                                              {"{outputs}", placeholder::outputs},
                                              {"{partition}", placeholder::partition},
@@ -47,6 +48,10 @@ result<std::string> value_of(placeholder which, const placeholder_values& values
   case placeholder::input: return only(values.inputs, word, "input");
   case placeholder::output: return only(values.outputs, word, "output");
   case placeholder::inputs: return join(values.inputs);
+  case placeholder::inputs_file:
+    if (values.inputs_file.empty())
+      return make_error(ec::invalid_argument, "the word '" + word + "' needs inputs, and the task has none");
+    return values.inputs_file;
   case placeholder::outputs: return join(values.outputs);
   case placeholder::partition: return std::to_string(values.partition);
   case placeholder::attempt: return std::to_string(values.attempt);
@@ -83,6 +88,18 @@ result<std::vector<std::string>> replace_placeholders(const std::vector<std::str
     replaced.push_back(std::move(text));
   }
   return replaced;
+}
+
+bool names_variable(const std::vector<std::string>& words, std::string_view name) {
+  const auto is_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (const auto& word : words)
+    for (auto at = word.find(name); at != word.npos; at = word.find(name, at + 1)) {
+      const auto end = at + name.size();
+      if ((at == 0 || !is_of_name(word[at - 1])) && (end == word.size() || !is_of_name(word[end]))) return true;
+    }
+  return false;
 }
 
 } // namespace troupe

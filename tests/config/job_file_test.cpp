@@ -13,6 +13,7 @@
 namespace troupe::testing::job_file_tests {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -232,6 +233,23 @@ TEST(job_file, one_input_is_not_many) {
   EXPECT_EQ(fault_of_stages("  a: {for-each: three/*, run: [x, \"{output}\"]}\n"
                             "  b: {after: [a], run: [x, \"in={input}\"]}\n"),
             "x.yaml:4: stage b: run mentions {input}, but a task has 3 inputs; use {inputs}");
+}
+
+TEST(job_file, inputs_that_no_command_can_take_are_refused_before_a_task_has_run) {
+  const auto stages = [](const std::string& count, const std::string& word) {
+    return "  a: {tasks: " + count +
+           ", run: [x, \"{output}\"], outputs: ['a-rather-long-name-for-an-output-{partition}']}\n" +
+           "  b: {after: [a], run: [x, \"" + word + "\"]}\n";
+  };
+  EXPECT_THAT(
+      fault_of_stages(stages("40000", "{inputs}")),
+      AllOf(HasSubstr("x.yaml:4: stage b: the 40000 inputs of a task take "),
+            HasSubstr(" KiB as arguments, which is more than the system allows; write {inputs-file} in place")));
+  EXPECT_THAT(fault_of_stages(stages("4000", "of {inputs}")), HasSubstr("the 4000 inputs of a task take "));
+  EXPECT_EQ(fault_of_stages(stages("4000", "{inputs}")), "");
+  EXPECT_EQ(fault_of_stages(stages("40000", "{inputs-file}")), "");
+  EXPECT_THAT(fault_of_stages("  a: {run: [x, '{inputs-file}']}\n"),
+              HasSubstr("run mentions {inputs-file}, but its tasks"));
 }
 
 TEST(job_file, a_doubled_brace_is_no_placeholder) {

@@ -30,6 +30,21 @@ TEST(command_words, a_word_of_its_own_becomes_one_per_file) {
   EXPECT_EQ(replaced({"cat", "{inputs}"}, {}), "[cat]");
 }
 
+TEST(command_words, many_inputs_are_named_by_a_file) {
+  auto values = one_file();
+  EXPECT_EQ(replaced({"p", "{inputs-file}"}, values),
+            "error: the word '{inputs-file}' needs inputs, and the task has none");
+  values.inputs_file = "/work.inputs-file";
+  EXPECT_EQ(replaced({"p", "@{inputs-file}", "{{inputs-file}"}, values), "[p][@/work.inputs-file][{inputs-file}]");
+}
+
+TEST(command_words, variables_are_named_as_wholes) {
+  for (const auto* word : {"cat $TROUPE_INPUTS", "${TROUPE_INPUTS}", "TROUPE_INPUTS", "os.environ['TROUPE_INPUTS']"})
+    EXPECT_TRUE(names_variable({"sh", word}, "TROUPE_INPUTS")) << word;
+  for (const auto* word : {"cat $TROUPE_INPUTS_FILE", "MY_TROUPE_INPUTS", "TROUPE_INPUT", ""})
+    EXPECT_FALSE(names_variable({"sh", word}, "TROUPE_INPUTS")) << word;
+}
+
 TEST(command_words, one_file_means_one_file) {
   const placeholder_values two{{"/a", "/b"}, {}, 0, 0};
   EXPECT_NE(replaced({"cat", "{input}"}, two).find("exactly one input, the task has 2"), std::string::npos);
@@ -170,9 +185,14 @@ TEST(command_environment, a_task_of_a_gang_finds_the_others) {
       << "the system cannot take it";
 }
 
-TEST(command_environment, lists_that_the_system_cannot_take_are_left_out) {
-  const auto e = make_command_environment({}, {}, {}, {}, false, std::vector<std::string>(10'000, "/some/file"), {});
-  EXPECT_EQ(value_in(e, "TROUPE_INPUTS"), "<unset>");
+TEST(command_environment, lists_that_the_system_cannot_take_are_no_empty_ones) {
+  command_identity identity;
+  identity.inputs_file = "/attempts/1.7.2.inputs-file";
+  const auto e =
+      make_command_environment({}, {}, identity, {}, false, std::vector<std::string>(10'000, "/some/file"), {});
+  EXPECT_EQ(value_in(e, "TROUPE_INPUTS"), "/too-many-files-for-TROUPE_INPUTS--see-docs/job-files.md");
+  EXPECT_EQ(value_in(e, "TROUPE_INPUTS_FILE"), "/attempts/1.7.2.inputs-file");
+  EXPECT_EQ(value_in(e, "TROUPE_OUTPUTS"), "");
 }
 
 } // namespace

@@ -117,6 +117,24 @@ TEST_F(command_test, says_what_it_leaves_where_nobody_looks_for_it) {
   EXPECT_EQ(left_by(4, {"made"}), "~/y");
 }
 
+TEST_F(command_test, finds_all_inputs_in_a_file_however_many_there_are) {
+  const std::vector<std::string> inputs(5000, scratch.path().string() + "/of-a-rather-usual-name-for-files");
+  auto& r = begin({"sh", "-c", "wc -l <$0 >$1; cmp $0 $TROUPE_INPUTS_FILE", "{inputs-file}", "{output}"});
+  r.run(one({inputs, {"count"}}));
+  const auto outcome = only_outcome();
+  ASSERT_EQ(outcome->status(0), task_status::succeeded) << outcome->failures.at(0).message;
+  EXPECT_EQ(content_of(staged()), "5000\n");
+  EXPECT_FALSE(fs::exists(attempts + "/5/1.0.0.inputs-file"));
+  install(2, {"sh", "-c", "cat $TROUPE_INPUTS | wc -l >$0", "{output}"});
+  auto batch = one({inputs, {"count"}});
+  batch->stage = {2};
+  r.run(batch);
+  ASSERT_TRUE(log.wait_for(2));
+  EXPECT_THAT(
+      log.batches().back()->failures.at(0).message,
+      ::testing::HasSubstr("TROUPE_INPUTS cannot hold its 5000 inputs, which take more than 64 KiB: read the file"));
+}
+
 TEST_F(command_test, reads_inputs_and_leaves_outputs_to_be_published) {
   std::ofstream{scratch.file("in")} << "some text\n";
   auto& r = begin({"sh", "-c", "tr a-z A-Z < \"$1\" > \"$2\"; echo seen; echo noted >&2", "sh", "{input}", "{output}"});
