@@ -82,6 +82,8 @@ known_output who_made(const std::string& output_directory, const std::string& na
   if (known == recorded.end() || ::lstat((output_directory + "/" + name).c_str(), &status) != 0 ||
       !S_ISREG(status.st_mode) || status.st_ctim.tv_sec > known->second.ended + lag_of_changes)
     return marked;
+  // Where files are marked the mark knows better, but for those with other names, which get none.
+  if (marked.by == maker::somebody_else && status.st_nlink == 1) return marked;
   return {maker::task, known->second.job, known->second.file};
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -48,10 +49,12 @@ struct replaced {
   std::string text() const { return first + (count == 1 ? "" : " (and " + std::to_string(count - 1) + " more)"); }
 };
 
-result<void> check_stage(const job_spec& job, const std::string& job_file, const stage_spec& stage) {
+/// Adds a sentence for each way in which outputs of the stage would replace what they may not.
+void check_stage(const job_spec& job, const std::string& job_file, const stage_spec& stage,
+                 std::vector<std::string>& faults) {
   const auto& directory = std::get<command_program>(stage.program).output_directory;
   const auto there = names_in(directory);
-  if (there && there->empty()) return {};
+  if (there && there->empty()) return;
   const auto is_another = [&](const auto& made) {
     std::error_code none; // a file that is no more may have become this one
     return !made.file.empty() && made.file != job_file && made.job != job.name && fs::exists(made.file, none);
@@ -85,36 +88,33 @@ result<void> check_stage(const job_spec& job, const std::string& job_file, const
       }
     }
   }
-  const auto fault = [&](const std::string& what) {
-    return make_error(ec::invalid_configuration, "stage " + stage.name + ": " + what);
-  };
+  const auto add = [&](const std::string& what) { faults.push_back("stage " + stage.name + ": " + what); };
   if (folders.count > 0)
-    return fault("a folder lies at its output " + folders.text() +
-                 ", and outputs are files; move it to another place, or give another output:");
+    add("a folder lies at its output " + folders.text() +
+        ", and outputs are files; move it to another place, or give another output:");
   if (of_nobody.count > 0)
-    return fault("its output " + of_nobody.first + " would replace a file that no job has made" +
-                 of_nobody.text().substr(of_nobody.first.size()) +
-                 "; move what is there to another place, give another output:, or run it with --overwrite");
+    add("its output " + of_nobody.first + " would replace a file that no job has made" +
+        of_nobody.text().substr(of_nobody.first.size()) +
+        "; move what is there to another place, give another output:, or run it with --overwrite");
   if (of_unknown.count > 0)
-    return fault(
-        "its output " + of_unknown.text() +
-        " would replace what is there, and nothing tells whether a job has made that: its file system keeps no "
-        "marks, and "
-        "no record names it; move it to another place, give another output:, or run it with --overwrite");
+    add("its output " + of_unknown.text() +
+        " would replace what is there, and nothing tells whether a job has made that: its file system keeps no marks, "
+        "and no record names it; move it to another place, give another output:, or run it with --overwrite");
   if (of_another.count > 0)
-    return fault("its output " + of_another.text() + " would replace what job " + another +
-                 " has made; give another output:, or run it with --overwrite");
-  return {};
+    add("its output " + of_another.text() + " would replace what job " + another +
+        " has made; give another output:, or run it with --overwrite");
 }
 
 } // namespace
 
 result<void> check_replaced(const job_spec& job, const std::string& job_file) {
-  for (const auto& stage : job.stages) {
-    if (stage.is_native() || !stage.arguments) continue;
-    if (auto good = check_stage(job, job_file, stage); !good) return good;
-  }
-  return {};
+  std::vector<std::string> faults; // all, since --overwrite takes all
+  for (const auto& stage : job.stages)
+    if (!stage.is_native() && stage.arguments) check_stage(job, job_file, stage, faults);
+  if (faults.empty()) return {};
+  std::string text;
+  for (const auto& fault : faults) text += (text.empty() ? "" : "\n") + fault;
+  return make_error(ec::invalid_configuration, text);
 }
 
 } // namespace troupe

@@ -45,6 +45,15 @@ int not_up(const error& why, bool json) {
   return 130;
 }
 
+/// A name that two have names neither.
+void warn_of_namesakes(const session_record& own, const settings& s) {
+  for (const auto& other : running_sessions(run_directory::base_of(s.get(keys::run_directory))))
+    if (other.name == own.name && other.session_id != own.session_id)
+      std::cerr << "troupe: warning: cluster " << printable(other.name) << " at " << other.address
+                << " of yours has this name as well: say --cluster=" << own.address << " or --cluster=" << other.address
+                << ", or give them names (" << keys::app_name.name << ")\n";
+}
+
 } // namespace
 
 int node(const setting_flags& flags, bool json) {
@@ -100,6 +109,7 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   const auto session = read_session(*directory);
   if (!session) return complain(session.error(), json);
   for (const auto& warning : session->warnings) std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
+  warn_of_namesakes(*session, options.effective);
   print_up(*session, standing, json);
   return 0;
 }

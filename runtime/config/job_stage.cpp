@@ -184,9 +184,13 @@ private:
     if (!run)
       return fault(node_.key_line, "run is missing; write the command as a list, such as run: [./tool, \"{input}\"]");
     if (run->is_text())
-      return fault(run->line, "run must be a list of words, such as [./tool, \"{input}\"]; no shell is involved unless "
-                              "you ask for one: [sh, -c, \"" +
-                                  run->text + "\"]");
+      return fault(
+          run->line,
+          "run must be a list of words, such as [./tool, \"{input}\"]; no shell is involved unless you ask for "
+          "one: [sh, -c, " +
+              (run->text.find('{') == std::string::npos
+                   ? "\"" + run->text + "\"]"
+                   : "'sort \"$1\" >\"$2\"', sh, \"{input}\", \"{output}\"], which names cannot break"));
     auto words = read_texts(file_, *run, what_ + ": run");
     if (!words) return words.error();
     if (words->front().empty()) return fault(run->line, "the first word of run, the program, is empty");

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <sys/stat.h>
@@ -113,8 +114,15 @@ std::vector<std::string> names_in(const std::vector<std::string>& words) {
   return names;
 }
 
+/// The input by which people know the task; "" where it has none.
+std::string named_by_inputs(const std::vector<std::string>& inputs) {
+  if (inputs.empty()) return {};
+  return " with input " + inputs.front() +
+         (inputs.size() == 1 ? "" : " (and " + std::to_string(inputs.size() - 1) + " more)");
+}
+
 /// A hint for a command that has failed, "" where there is none: it names a file that lies in the folder of its job,
-/// and commands start elsewhere; or one as for a shell, and none was asked for.
+/// and commands start elsewhere; or words as for a shell, and none was asked for.
 std::string hint_at_names(const command_program& program, const std::string& directory) {
   struct stat status {};
   for (const auto& name : names_in(program.words)) {
@@ -127,6 +135,10 @@ std::string hint_at_names(const command_program& program, const std::string& dir
     if (const auto& word = program.words[i];
         word.starts_with("~/") && !(program.words[i - 1].starts_with('-') && program.words[i - 1].ends_with('c')))
       return "; no shell has expanded '" + word + "': write the path, or ask for a shell: [sh, -c, …]";
+  for (std::size_t i = 1; i < program.words.size(); ++i)
+    for (const std::string_view sign : {">", ">>", "<", "|", "2>", "2>&1", "&&", "||"})
+      if (program.words[i] == sign)
+        return "; no shell has seen '" + program.words[i] + "', it was an argument: ask for one: [sh, -c, …]";
   return {};
 }
 
@@ -244,13 +256,13 @@ std::string file_below(const fs::path& folder, const fs::path& base) {
   return {};
 }
 
-/// A file that was left here where nobody looks for it: any where the command has no outputs, else one below a folder
-/// that is called as a shell calls the user's own. "" where there is none.
-std::string left_in(const std::string& directory, bool has_outputs) {
+/// A file that was left in the folder of a command, but for what it prints and what is known. "" where there is none.
+/// @param is_known asked by the names in that folder
+std::string left_in(const std::string& directory, const std::function<bool(const std::string& name)>& is_known) {
   std::vector<fs::path> entries;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator{directory, ignored})
-    if (const auto name = entry.path().filename(); has_outputs ? name == "~" : name != "stdout" && name != "stderr")
+    if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr" && !is_known(name.string()))
       entries.push_back(entry.path());
   std::sort(entries.begin(), entries.end());
   for (const auto& path : entries) {
@@ -348,8 +360,19 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
   std::uint64_t bytes = 0;
   if (!outputs.empty()) {
     const auto staged = stage_outputs(directory, place, outputs);
-    if (!staged)
-      return staged.error().code == ec::invalid_argument ? failed_for_certain(staged.error()) : failed(staged.error());
+    if (!staged) {
+      auto why = staged.error();
+      if (why.code == ec::not_found)
+        if (const auto other = left_in(directory,
+                                       [&](const std::string& found) {
+                                         return std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) {
+                                           return output.substr(0, output.find('/')) == found;
+                                         });
+                                       });
+            !other.empty())
+          why.message += "; it has left '" + other + "'";
+      return why.code == ec::invalid_argument ? failed_for_certain(why) : failed(why);
+    }
     bytes = *staged;
   }
   attempt_end end;
@@ -490,7 +513,9 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->signal = ended->signal;
   } else if (took_too_much || ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
-    auto text = describe(name_of_it, *ended) + hint_at_names(task.program, *directory);
+    auto text =
+        describe(name_of_it, *ended) + named_by_inputs(arguments.inputs) + hint_at_names(task.program, *directory);
+    if (!has_room(*directory)) text += "; there is no room left in " + *directory + " (troupe.local.dir)";
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files);
@@ -510,7 +535,9 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
     if (!end.failure) {
-      end.left = left_in(*directory, !arguments.outputs.empty());
+      // Where it has outputs, the rest is the tool's own, but for a folder called as a shell calls the user's own.
+      const bool has_outputs = !arguments.outputs.empty();
+      end.left = left_in(*directory, [&](const std::string& found) { return has_outputs && found != "~"; });
       keep_only_what_it_wrote(*directory);
     }
     if (!end.failure) // other names that the command has given its outputs are gone by now

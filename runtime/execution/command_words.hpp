@@ -25,7 +25,8 @@ struct placeholder_values {
 /// Replaces `{input}`, `{output}` (error unless there is exactly one), `{inputs}`, `{inputs-file}` (error where there
 /// is none), `{outputs}`, `{partition}` and `{attempt}`. A word that is exactly `{inputs}` or `{outputs}` becomes one
 /// word per file; inside a longer word the files are separated by blanks. `{{input}` and its like stand for `{input}`
-/// itself; all other braces stay as they are, since programs of many languages are full of them.
+/// itself; all other braces stay as they are, since programs of many languages are full of them. Error where a name
+/// within a text for a shell (`sh -c`) would mean something to it.
 result<std::vector<std::string>> replace_placeholders(const std::vector<std::string>& words,
                                                       const placeholder_values& values);
 

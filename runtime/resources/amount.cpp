@@ -175,8 +175,12 @@ result<std::int64_t> parse_memory(std::string_view text) { return parse_size(tex
 
 std::string fault_of_memory_without_unit(std::string_view text, std::int64_t bytes) {
   constexpr std::int64_t least = 64 << 20;
-  if (bytes == 0 || bytes >= least || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  constexpr std::int64_t most = std::int64_t{1} << 44;
+  if (text.find_first_not_of("0123456789") != std::string_view::npos) return {};
   const std::string number{text};
+  if (bytes >= most)
+    return number + " MiB, which is more than any machine has: write " + number + "b if bytes are meant";
+  if (bytes == 0 || bytes >= least) return {};
   return number + " MiB, which is too little for any executor: write " + number + "g for GiB, or " + number +
          "m if that is meant";
 }

@@ -204,6 +204,8 @@ TEST(job_file, run_is_a_list_of_words) {
       fault_of_stages("  a:\n    run: sort x | uniq\n"),
       "x.yaml:4: stage a: run must be a list of words, such as [./tool, \"{input}\"]; no shell is involved unless you "
       "ask for one: [sh, -c, \"sort x | uniq\"]");
+  EXPECT_THAT(fault_of_stages("  a:\n    run: sort {input} >{output}\n"),
+              HasSubstr("[sh, -c, 'sort \"$1\" >\"$2\"', sh, \"{input}\", \"{output}\"], which names cannot break"));
   EXPECT_THAT(fault_of_stages("  a: {tasks: 1}\n"),
               HasSubstr("x.yaml:3: stage a: run is missing; write the command as a list"));
   EXPECT_THAT(fault_of_stages("  a: {run: []}\n"), HasSubstr("stage a: run is an empty list"));

@@ -30,6 +30,29 @@ TEST(command_words, a_word_of_its_own_becomes_one_per_file) {
   EXPECT_EQ(replaced({"cat", "{inputs}"}, {}), "[cat]");
 }
 
+/// A file called `a;rm -r ~` is a name, and no command.
+TEST(command_words, names_mean_nothing_to_a_shell) {
+  const auto with = [](const std::string& name, const std::string& script,
+                       const std::vector<std::string>& before = {"sh", "-c"}) {
+    auto words = before;
+    words.push_back(script);
+    return replaced(words, {{name}, {"/work/out"}, 7, 2});
+  };
+  EXPECT_EQ(with("/in/a.txt", "cat {input}"), "[sh][-c][cat /in/a.txt]");
+  EXPECT_EQ(with("/in/my a", "cat \"{input}\""), "[sh][-c][cat \"/in/my a\"]");
+  EXPECT_EQ(with("/in/$a", "cat '{input}'"), "[sh][-c][cat '/in/$a']");
+  EXPECT_EQ(with("/in/my a", "echo \"of {input} it is\""), "[sh][-c][echo \"of /in/my a it is\"]");
+  EXPECT_EQ(with("/in/my a", "print({input})", {"python3", "-c"}), "[python3][-c][print(/in/my a)]");
+  EXPECT_EQ(with("/in/my a", "{input}", {"cat", "-c"}), "[cat][-c][/in/my a]");
+  for (const auto* script : {"cat {input}", "cat '' {input}", "cat \\\"{input}\\\""})
+    for (const auto* name : {"/in/my a", "/in/x[1]", "/in/a;echo", "/in/$a", "/in/a'b"})
+      EXPECT_TRUE(with(name, script).starts_with("error: in a text for a shell the name '" + std::string{name}))
+          << script << " " << name;
+  EXPECT_TRUE(with("/in/$a", "cat \"{input}\"").starts_with("error: "));
+  EXPECT_TRUE(with("/in/a'b", "cat '{input}'").starts_with("error: "));
+  EXPECT_TRUE(with("/in/my a", "cat {inputs}", {"env", "bash", "-ec"}).starts_with("error: "));
+}
+
 TEST(command_words, many_inputs_are_named_by_a_file) {
   auto values = one_file();
   EXPECT_EQ(replaced({"p", "{inputs-file}"}, values),

@@ -586,7 +586,24 @@ TEST_F(command_test, a_missing_output_is_a_failure_that_names_it) {
   auto& r = begin({"sh", "-c", "echo x > \"$(echo \"$TROUPE_OUTPUTS\" | head -n 1)\""});
   r.run(one({{}, {"made", "forgotten"}}));
   EXPECT_NE(only_failure().message.find("'forgotten' is missing"), std::string::npos);
+  EXPECT_EQ(only_failure().message.find("it has left"), std::string::npos);
   EXPECT_FALSE(fs::exists(outputs + "/made"));
+}
+
+TEST_F(command_test, a_missing_output_is_told_with_what_is_there_in_its_place) {
+  auto& r = begin({"sh", "-c", "echo x >result.txt"});
+  r.run(one({{}, {"made"}}));
+  EXPECT_NE(only_failure().message.find("'made' is missing"), std::string::npos) << only_failure().message;
+  EXPECT_NE(only_failure().message.find("; it has left 'result.txt'"), std::string::npos) << only_failure().message;
+}
+
+TEST_F(command_test, a_failure_names_the_input_and_words_that_were_for_a_shell) {
+  auto& r = begin({"cat", "{inputs}", ">", "made"});
+  r.run(one({{"/no/such/a", "/no/such/b"}, {}}));
+  EXPECT_NE(only_failure().message.find("ended with exit code 1 with input /no/such/a (and 1 more); no shell has seen "
+                                        "'>', it was an argument"),
+            std::string::npos)
+      << only_failure().message;
 }
 
 TEST_F(command_test, an_output_that_is_a_folder_is_a_failure_for_certain) {

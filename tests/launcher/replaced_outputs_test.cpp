@@ -21,19 +21,32 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-/// @returns why a job that makes this file is refused; "" where it is not
-std::string refusal(const std::string& directory, const std::string& name) {
+stage_spec making(const char* stage_name, const std::string& directory, const std::string& name) {
   stage_spec stage;
-  stage.name = "make";
+  stage.name = stage_name;
   stage.program = command_program{{"true"}, {}, "/", directory};
   auto arguments = std::make_shared<packed_column>();
   arguments->push_back(encode_command_arguments({{}, {name}}));
   stage.arguments = arguments;
+  return stage;
+}
+
+/// @returns why a job that makes this file, and another one, is refused; "" where it is not
+std::string refusal(const std::string& directory, const std::string& name, const std::string& other_directory = "",
+                    const std::string& other = "") {
   job_spec job;
   job.name = "job";
-  job.stages.push_back(stage);
+  job.stages.push_back(making("make", directory, name));
+  if (!other.empty()) job.stages.push_back(making("more", other_directory, other));
   const auto checked = check_replaced(job, "/job.yaml");
   return checked ? "" : checked.error().message;
+}
+
+/// --overwrite takes all of them.
+TEST(replaced_outputs, are_all_told_at_once) {
+  const auto why = refusal("/proc/self", "status", "/proc/self", "fd");
+  EXPECT_THAT(why, HasSubstr("stage make: its output /proc/self/status would replace"));
+  EXPECT_THAT(why, HasSubstr("\nstage more: a folder lies at its output /proc/self/fd"));
 }
 
 /// As on file servers of old. The kernel's own files have no attributes either.

@@ -278,6 +278,20 @@ TEST_F(command_line, ctrl_c_on_a_shared_cluster_ends_its_own_job_alone) {
   EXPECT_EQ(run({"cluster", "down"}).code, 0);
 }
 
+TEST_F(command_line, a_second_cluster_of_one_name_is_told) {
+  const auto file = written("cluster.yaml", "cluster:\n  hosts: [{name: here, cores: 1, memory: 1g}]\n");
+  const auto first = run({"cluster", "up", "--config-file=" + file});
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_THAT(first.output, Not(HasSubstr("this name as well")));
+  const auto second = run({"cluster", "up", "--config-file=" + file});
+  ASSERT_EQ(second.code, 0) << second.output;
+  const auto address = found_in(first.output, "is up at ([^:]+:[0-9]+)");
+  EXPECT_THAT(second.output, AllOf(HasSubstr(" at " + address + " of yours has this name as well"),
+                                   HasSubstr("--cluster=" + address + ", or give them names (troupe.app.name)")));
+  for (const auto& up : {first, second})
+    EXPECT_EQ(run({"cluster", "down", "--cluster=" + found_in(up.output, "is up at ([^:]+:[0-9]+)")}).code, 0);
+}
+
 TEST_F(command_line, a_driver_whose_port_is_taken_says_so) {
   const auto file = written("driver.yaml", "node: {role: driver}\ntroupe: {dynamic-allocation.enabled: false}\n");
   const auto first = started({"node", "--config-file=" + file});
