@@ -1,6 +1,7 @@
 #include <troupe/launcher/executor_process.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -89,6 +90,13 @@ std::string name_of_executor(request_id request) {
 
 std::string log_link_of(executor_id executor) { return "log-of-executor-" + std::to_string(executor.value); }
 
+std::string printed_by(const std::string& directory, executor_id executor) {
+  std::error_code none;
+  const std::filesystem::path base{directory};
+  const auto log = std::filesystem::read_symlink(base / log_link_of(executor), none).filename();
+  return log.empty() ? std::string{} : (base / log).replace_extension(".err").string();
+}
+
 void clear_up_after_executor(const executor_start& start, request_id request, bool killed) {
   const auto name = name_of_executor(request);
   const auto attempts = attempts_directories_of(start.run_directory, name);
@@ -104,6 +112,7 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
 }
 
 int run_executor(const executor_start& start, const settings& s, const executor_run& run, std::string& why) {
+  if (run.native) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // lines that tasks print are there while they run
   auto waited = unless_ignored({SIGTERM, SIGINT, SIGHUP});
   sigaddset(&waited, SIGUSR1); // the actor's word
   pthread_sigmask(SIG_BLOCK, &waited, nullptr);

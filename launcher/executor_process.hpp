@@ -17,6 +17,9 @@ std::string name_of_executor(request_id request);
 /// A link in the session's run directory to the log of the executor with this number, which says nothing about the name
 /// of the file. Both stay when the executor has ended.
 std::string log_link_of(executor_id executor);
+/// The file that an executor has printed to which this session has started, also when it has ended; "" where there is
+/// none. @param directory of the session
+std::string printed_by(const std::string& directory, executor_id executor);
 
 /// Removes what an executor that has ended leaves in the directories of `start`: its blocks and its
 /// control group. Its log and the output of its attempts stay. `killed`: its keeper may have been, too; so what its

@@ -2,8 +2,10 @@
 
 #include <troupe/runtime/api/run.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -40,10 +42,27 @@ int complain(const error& why) {
 
 /// The attempts of a job that have failed, where the one that its failure names was not the only one: nobody can ask
 /// for them when the cluster ends with this program.
-std::string failed_attempts(cluster_jobs& jobs, job_id job) {
+std::string failed_attempts(cluster_jobs& jobs, job_id job, const std::string& directory) {
   if (!job) return {};
   const auto why = jobs.explain(job);
-  return why && why->failures.size() > 1 ? failures_to_text(*why) : std::string{};
+  if (!why) return {};
+  auto text = why->failures.size() > 1 ? failures_to_text(*why) : std::string{};
+  std::set<executor_id> lost;
+  if (const auto now = jobs.status())
+    for (const auto& failure : why->failures)
+      if (std::none_of(now->executors.begin(), now->executors.end(),
+                       [&](const auto& other) { return other.info.executor == failure.executor; }))
+        lost.insert(failure.executor);
+  // The reason of a crash is often what the program has printed last.
+  constexpr std::size_t most_told = 3;
+  for (std::size_t told = 0; const auto executor : lost) {
+    const auto printed = excerpt_of_file(printed_by(directory, executor));
+    if (printed.empty()) continue;
+    if (told++ == most_told) break;
+    text += "executor " + std::to_string(executor.value) + " has printed:\n" + printed +
+            (printed.ends_with('\n') ? "" : "\n");
+  }
+  return text;
 }
 
 } // namespace
@@ -105,7 +124,8 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   } catch (const job_error& e) {
     failure = e.what();
     code = exit_code_of(e.code());
-    if (!goes_to_driver(s) && !stop.requested()) attempts = failed_attempts(*jobs, e.progress().job);
+    if (!goes_to_driver(s) && !stop.requested())
+      attempts = failed_attempts(*jobs, e.progress().job, (*app)->directory());
   } catch (...) {
     failure = text_of_exception();
     code = 1;

@@ -92,12 +92,11 @@ std::string title_of(const attempt_output& a, const char* stream) {
          std::to_string(a.attempt) + " " + stream;
 }
 
-/// Where a program's tasks have printed: the streams of these executors.
+/// Where a program's tasks have printed: the streams of executors. @param executors those whose are kept here
 void point_at_executors(const std::set<executor_id>& executors, const std::string& cluster) {
   constexpr std::size_t most = 5;
-  std::cerr
-      << "tasks of a program print where their executors do: on the streams of those that were started by hand, and "
-         "for others:\n";
+  std::cerr << "tasks of a program print where their executors do: on the streams of those that were started by hand"
+            << (executors.empty() ? "\n" : ", and for others:\n");
   std::size_t told = 0;
   for (const auto executor : executors) {
     if (told++ == most) {
@@ -109,10 +108,10 @@ void point_at_executors(const std::set<executor_id>& executors, const std::strin
   }
 }
 
-/// @param programs executors that may have run tasks of it which are a program's
+/// @param programs executors that may have run tasks of it which are a program's, and whether what each prints is here
 /// @param cluster as it was named; "": it was not
-int job_logs(const job_progress& job, const std::vector<fs::path>& directories, const std::set<executor_id>& programs,
-             const std::string& cluster, bool errors, bool json) {
+int job_logs(const job_progress& job, const std::vector<fs::path>& directories,
+             const std::map<executor_id, bool>& programs, const std::string& cluster, bool errors, bool json) {
   const auto attempts = find_attempts(job, directories);
   if (json) {
     auto out = nlohmann::ordered_json::array();
@@ -134,7 +133,10 @@ int job_logs(const job_progress& job, const std::vector<fs::path>& directories, 
   if (attempts.empty()) {
     std::cerr << "troupe: no command of job " << job.job.value << " has run on this machine"
               << (programs.empty() ? "\n" : "; ");
-    if (!programs.empty()) point_at_executors(programs, cluster);
+    std::set<executor_id> kept;
+    for (const auto& [executor, is_kept] : programs)
+      if (is_kept) kept.insert(executor);
+    if (!programs.empty()) point_at_executors(kept, cluster);
   } else if (!any) {
     std::cerr << "troupe: " << attempts.size() << (attempts.size() == 1 ? " attempt" : " attempts") << " of job "
               << job.job.value << " on this machine, none of which wrote anything\n";
@@ -181,11 +183,15 @@ int logs(const cluster_flags& flags, const log_flags& what) {
     if (!id) return complain(id.error(), flags.json);
     const auto job = find_job(*status, *id);
     if (!job) return complain(job.error(), flags.json);
-    std::set<executor_id> programs;
+    std::map<executor_id, bool> programs;
+    std::error_code none;
     if (const auto ran = (*app)->jobs()->placements(*id))
-      for (const auto& placement : *ran) programs.insert(placement.executor);
+      for (const auto& placement : *ran) programs.emplace(placement.executor, false);
     for (const auto& e : status->executors)
-      if (!e.info.native) programs.erase(e.info.executor);
+      if (!e.info.native)
+        programs.erase(e.info.executor);
+      else if (const auto known = programs.find(e.info.executor); known != programs.end())
+        known->second = fs::exists(fs::path{e.info.log_file}.replace_extension(".err"), none);
     return job_logs(**job, attempt_directories(*cluster, *status), programs, flags.which, what.errors, flags.json);
   }
   const auto number = parse_number(what.executor);

@@ -83,7 +83,8 @@ result<session_secret> session_secret::load(const std::string& path) {
     filled += static_cast<std::size_t>(n);
   }
   session_secret secret;
-  bool good = filled == file_size && text.bytes.back() == '\n' && status.st_size == static_cast<off_t>(file_size);
+  const bool ends = filled == file_size ? text.bytes.back() == '\n' : filled == file_size - 1; // or without a line end
+  bool good = ends && status.st_size == static_cast<off_t>(filled);
   for (std::size_t i = 0; good && i < secret_size; ++i) {
     const auto high = digits.find(text.bytes[2 * i]);
     const auto low = digits.find(text.bytes[2 * i + 1]);

@@ -1,5 +1,6 @@
 // A program with options of its own, which it reads as any other program does, and with work before and behind its job.
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -38,6 +39,10 @@ std::string thrown; ///< what the job throws
 
 void throw_it(const std::string& what) {
   if (what == "number") throw 42;
+  if (what == "crash") {
+    std::cout << "the last words\n"; // not flushed: the executor does it line by line
+    std::raise(SIGSEGV);
+  }
   if (what == "text") throw "no good";
   if (what == "string") throw std::string{"a string"};
   if (what == "other") throw noted_at_the_end{};

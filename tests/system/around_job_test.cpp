@@ -91,6 +91,15 @@ TEST_P(around_job, whatever_is_thrown_is_a_sentence) {
   EXPECT_TRUE(testing::wait_until([&] { return testing::processes_of(scratch.path()).empty(); }));
 }
 
+/// On a local cluster its last words are in a file that goes with the cluster.
+TEST_P(around_job, tells_what_a_crashed_task_has_printed) {
+  if (!std::string_view{GetParam()}.starts_with("local-cluster")) GTEST_SKIP() << "the program itself would crash";
+  program_process job{{TROUPE_AROUND_JOB, "--master", GetParam(), "--conf", "troupe.task.max-failures=1", "--conf",
+                       "troupe.run-directory=" + scratch.path() + "/run", "--throw", "task-crash"}};
+  EXPECT_EQ(job.wait(), 1) << job.output();
+  EXPECT_THAT(job.output(), ::testing::ContainsRegex("executor [0-9]+ has printed:\n(.*\n)*the last words"));
+}
+
 TEST_P(around_job, fails_where_what_it_prints_is_lost) {
   program_process job{{"sh", "-c", "exec \"$@\" >/dev/full", "sh", TROUPE_AROUND_JOB, "--master", GetParam(), "--conf",
                        "troupe.run-directory=" + scratch.path() + "/run"}};
