@@ -49,6 +49,21 @@ TEST_F(secret_file, what_was_saved_signs_alike_when_loaded) {
   EXPECT_EQ(loaded->sign({"text"}), secret.sign({"text"}));
 }
 
+TEST_F(secret_file, may_end_without_a_line_end) {
+  const std::string digits(64, 'a');
+  write(digits + "\n");
+  const auto with = session_secret::load(path);
+  ASSERT_TRUE(with);
+  write(digits);
+  const auto without = session_secret::load(path);
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_EQ(with->sign({"text"}), without->sign({"text"}));
+  for (const auto& wrong : {digits.substr(1), digits + " ", digits + "\n\n", digits.substr(1) + "\n"}) {
+    write(wrong);
+    EXPECT_TRUE(load_error()) << wrong;
+  }
+}
+
 TEST_F(secret_file, is_never_overwritten) {
   const auto first = session_secret::generate();
   ASSERT_TRUE(first.save(path));
@@ -102,9 +117,8 @@ TEST_F(secret_file, that_is_no_regular_file_is_refused) {
 }
 
 TEST_F(secret_file, with_other_content_is_refused_without_showing_it) {
-  for (const auto& text :
-       {std::string{}, std::string(64, 'a'), std::string(63, 'a') + "\n", std::string(65, 'a') + "\n",
-        std::string(64, 'A') + "\n", std::string(64, 'g') + "\n", std::string(64, 'a') + "\n\n"}) {
+  for (const auto& text : {std::string{}, std::string(63, 'a') + "\n", std::string(65, 'a') + "\n",
+                           std::string(64, 'A') + "\n", std::string(64, 'g') + "\n", std::string(64, 'a') + "\n\n"}) {
     write(text);
     const auto refused = load_error();
     EXPECT_EQ(refused.code, ec::invalid_configuration) << text;
