@@ -105,7 +105,7 @@ void clear_up_after_executor(const executor_start& start, request_id request, bo
   for (const auto& directory : attempts)
     for (const auto& job : paths_in(directory))
       for (const auto& attempt : paths_in(job))
-        if (attempt.extension() == ".inputs") remove_tree(attempt.string());
+        if (attempt.extension() == ".inputs" || attempt.extension() == ".inputs-file") remove_tree(attempt.string());
   remove_tree(start.run_directory + "/" + blocks_prefix + name);
   for (const auto& path : start.local_directories) remove_tree(path + "/" + blocks_prefix + name);
   remove_group(start.limits);

@@ -50,7 +50,8 @@ std::string failed_attempts(cluster_jobs& jobs, job_id job, const std::string& d
   std::set<executor_id> lost;
   if (const auto now = jobs.status())
     for (const auto& failure : why->failures)
-      if (std::none_of(now->executors.begin(), now->executors.end(),
+      if ((failure.is_loss || failure.why.find("executor was lost") != std::string::npos) &&
+          std::none_of(now->executors.begin(), now->executors.end(),
                        [&](const auto& other) { return other.info.executor == failure.executor; }))
         lost.insert(failure.executor);
   // The reason of a crash is often what the program has printed last.

@@ -86,7 +86,8 @@ int cluster_up(const setting_flags& flags, bool foreground, bool json) {
   if (foreground) {
     options.warn_on_stderr = true;
     bool printed = false;
-    options.on_ready = [json, &printed](const session_record& session, std::size_t count) {
+    options.on_ready = [json, &printed, &s = loaded->effective](const session_record& session, std::size_t count) {
+      warn_of_namesakes(session, s);
       print_up(session, count, json);
       printed = true;
     };

@@ -186,7 +186,10 @@ int logs(const cluster_flags& flags, const log_flags& what) {
     std::map<executor_id, bool> programs;
     std::error_code none;
     if (const auto ran = (*app)->jobs()->placements(*id))
-      for (const auto& placement : *ran) programs.emplace(placement.executor, false);
+      for (const auto& placement : *ran)
+        programs.emplace(placement.executor,
+                         cluster->record &&
+                             fs::exists(printed_by(cluster->record->directory, placement.executor), none));
     for (const auto& e : status->executors)
       if (!e.info.native)
         programs.erase(e.info.executor);

@@ -188,7 +188,7 @@ private:
           run->line,
           "run must be a list of words, such as [./tool, \"{input}\"]; no shell is involved unless you ask for "
           "one: [sh, -c, " +
-              (run->text.find('{') == std::string::npos
+              (run->text.find("{input") == std::string::npos && run->text.find("{output") == std::string::npos
                    ? "\"" + run->text + "\"]"
                    : "'sort \"$1\" >\"$2\"', sh, \"{input}\", \"{output}\"], which names cannot break"));
     auto words = read_texts(file_, *run, what_ + ": run");

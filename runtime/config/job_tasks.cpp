@@ -1,7 +1,9 @@
 #include <troupe/runtime/config/job_tasks.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <unistd.h>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -199,9 +201,11 @@ private:
   /// Arguments that the system does not take are known before a task has run.
   result<void> check_length_of_inputs() const {
     if (!stage_.mentions("inputs")) return {};
-    // Linux: all arguments and the environment together take a quarter of the stack at most, usually 8 MiB; one alone
-    // 128 KiB.
-    constexpr std::size_t most_of_all = (2 << 20) - (128 << 10);
+    // Linux: all arguments and the environment together take a quarter of the stack at most, and 6 MiB; one alone 128
+    // KiB. Executors are taken to have the
+    // limits that this process has.
+    const auto most_of_all =
+        static_cast<std::size_t>(std::clamp(::sysconf(_SC_ARG_MAX), 1l << 20, 6l << 20) - (128 << 10));
     constexpr std::size_t most_of_one = 128 << 10;
     const bool are_one =
         std::none_of(stage_.run.begin(), stage_.run.end(), [](const auto& w) { return w == "{inputs}"; });

@@ -115,9 +115,9 @@ std::vector<std::string> names_in(const std::vector<std::string>& words) {
 }
 
 /// The input by which people know the task; "" where it has none.
-std::string named_by_inputs(const std::vector<std::string>& inputs) {
+std::string named_by_inputs(const std::vector<std::string>& inputs, std::string_view before = " with input ") {
   if (inputs.empty()) return {};
-  return " with input " + inputs.front() +
+  return std::string{before} + inputs.front() +
          (inputs.size() == 1 ? "" : " (and " + std::to_string(inputs.size() - 1) + " more)");
 }
 
@@ -135,10 +135,14 @@ std::string hint_at_names(const command_program& program, const std::string& dir
     if (const auto& word = program.words[i];
         word.starts_with("~/") && !(program.words[i - 1].starts_with('-') && program.words[i - 1].ends_with('c')))
       return "; no shell has expanded '" + word + "': write the path, or ask for a shell: [sh, -c, …]";
-  for (std::size_t i = 1; i < program.words.size(); ++i)
-    for (const std::string_view sign : {">", ">>", "<", "|", "2>", "2>&1", "&&", "||"})
-      if (program.words[i] == sign)
-        return "; no shell has seen '" + program.words[i] + "', it was an argument: ask for one: [sh, -c, …]";
+  constexpr std::string_view signs[] = {">", ">>", "2>", "2>&1", "&&", "||"};
+  const auto is_of_shell = [&](const std::string& word) {
+    return std::find(std::begin(signs), std::end(signs), word) != std::end(signs);
+  };
+  const auto& words = program.words;
+  const auto sign = std::find_if(words.begin() + 1, words.end(), is_of_shell);
+  if (sign != words.end() && !names_shell(words))
+    return "; no shell has seen '" + *sign + "', it was an argument: ask for one: [sh, -c, …]";
   return {};
 }
 
@@ -518,10 +522,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     if (!has_room(*directory)) text += "; there is no room left in " + *directory + " (troupe.local.dir)";
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
-      text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files);
+      text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files) +
+             named_by_inputs(arguments.inputs, "; input: ");
       cause = failure_cause::memory_limit;
     } else if (used.killed && was_killed(*ended)) {
-      text = describe_starvation(name_of_it, used);
+      text = describe_starvation(name_of_it, used) + named_by_inputs(arguments.inputs, "; input: ");
       cause = failure_cause::memory_limit;
     }
     end = failed_attempt(task_status::failed, text);

@@ -1,5 +1,6 @@
 #include <troupe/runtime/execution/command_words.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -61,51 +62,66 @@ result<std::string> value_of(placeholder which, const placeholder_values& values
 }
 
 bool is_shell(std::string_view program) {
+  if (program.find('=') != std::string_view::npos) return false; // a variable for `env`
   const auto name = program.substr(program.rfind('/') + 1);
   for (const std::string_view shell : {"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"})
     if (name == shell) return true;
   return false;
 }
 
-/// Whether the word is a text for a shell: it follows `-c`, alone or behind other letters, and that a shell.
+/// Whether the word is a text for a shell: it follows `-c`, alone or among other letters, and between that and the
+/// shell stand options alone.
 bool is_script(const std::vector<std::string>& words, std::size_t at) {
-  if (at < 2 || words[at - 1].size() < 2 || words[at - 1].front() != '-' || words[at - 1].back() != 'c') return false;
-  for (std::size_t i = 0; i + 1 < at; ++i)
+  const auto is_option = [](const std::string& word) {
+    return word.size() > 1 && (word[0] == '-' || word[0] == '+') && word[1] != '-';
+  };
+  if (at < 2 || !is_option(words[at - 1]) || words[at - 1].find('c') == std::string::npos) return false;
+  for (auto i = at - 1; i-- > 0;) {
     if (is_shell(words[i])) return true;
+    const bool is_of_option = i > 0 && (words[i - 1] == "-o" || words[i - 1] == "+o" || words[i - 1] == "-O");
+    if (!is_option(words[i]) && !is_of_option) return false;
+  }
   return false;
 }
 
 enum class quotes { none, one, two };
 
-/// How the end of this text is quoted for a shell.
+/// How the end of this text is quoted for a shell. Behind `<<` a name is taken for one of a text that follows, which
+/// is as between double quotes.
 quotes quotes_at_end(std::string_view text) {
-  auto now = quotes::none;
+  std::vector<quotes> open{quotes::none}; // `$(` and a backtick begin anew between double quotes
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (now == quotes::one)
-      now = c == '\'' ? quotes::none : now;
-    else if (c == '\\')
+    auto& now = open.back();
+    const bool begins_word = i == 0 || std::string_view{" \t\n;&|("}.find(text[i - 1]) != std::string_view::npos;
+    if (now == quotes::one) {
+      if (c == '\'') now = quotes::none;
+    } else if (c == '\\') {
       ++i;
-    else if (c == '"')
+    } else if (c == '"') {
       now = now == quotes::two ? quotes::none : quotes::two;
-    else if (c == '\'' && now == quotes::none)
+    } else if (c == '$' && i + 1 < text.size() && text[i + 1] == '(') {
+      open.push_back(quotes::none);
+      ++i;
+    } else if (now == quotes::none && c == '(') {
+      open.push_back(quotes::none);
+    } else if (now == quotes::none && c == ')' && open.size() > 1) {
+      open.pop_back();
+    } else if (now == quotes::none && c == '\'') {
       now = quotes::one;
+    } else if (now == quotes::none && c == '#' && begins_word) {
+      const auto end = text.find('\n', i);
+      if (end == std::string_view::npos) return quotes::two; // a comment
+      i = end;
+    }
   }
-  return now;
+  return open.back() == quotes::none && text.find("<<") != std::string_view::npos ? quotes::two : open.back();
 }
 
 /// Whether a shell takes the name, so quoted, for itself alone.
 bool is_plain(std::string_view name, quotes how) {
-  for (const char c : name) {
-    const bool is_of_words = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                             static_cast<unsigned char>(c) >= 128 ||
-                             std::string_view{"_@%+=:,./-"}.find(c) != std::string_view::npos;
-    if (how == quotes::one   ? c == '\''
-        : how == quotes::two ? c == '"' || c == '$' || c == '`' || c == '\\'
-                             : !is_of_words)
-      return false;
-  }
-  return true;
+  const std::string_view other = how == quotes::one ? "'" : how == quotes::two ? "\"$`\\" : " \t\r\n;&|<>()$`\\\"'*?[{";
+  return name.find_first_of(other) == std::string_view::npos;
 }
 
 /// The fault of a name that is pasted into a text for a shell, where it would mean something else.
@@ -156,6 +172,8 @@ result<std::vector<std::string>> replace_placeholders(const std::vector<std::str
   }
   return replaced;
 }
+
+bool names_shell(const std::vector<std::string>& words) { return std::any_of(words.begin(), words.end(), is_shell); }
 
 bool names_variable(const std::vector<std::string>& words, std::string_view name) {
   const auto is_of_name = [](char c) {

@@ -30,6 +30,9 @@ struct placeholder_values {
 result<std::vector<std::string>> replace_placeholders(const std::vector<std::string>& words,
                                                       const placeholder_values& values);
 
+/// Whether a word is the name or the path of a shell.
+bool names_shell(const std::vector<std::string>& words);
+
 /// Whether a word is the variable's name or holds it as a whole, as `$NAME`, `${NAME}` and `os.environ["NAME"]` do.
 bool names_variable(const std::vector<std::string>& words, std::string_view name);
 

@@ -175,7 +175,7 @@ result<std::int64_t> parse_memory(std::string_view text) { return parse_size(tex
 
 std::string fault_of_memory_without_unit(std::string_view text, std::int64_t bytes) {
   constexpr std::int64_t least = 64 << 20;
-  constexpr std::int64_t most = std::int64_t{1} << 44;
+  constexpr std::int64_t most = std::int64_t{1} << 50;
   if (text.find_first_not_of("0123456789") != std::string_view::npos) return {};
   const std::string number{text};
   if (bytes >= most)

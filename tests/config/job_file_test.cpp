@@ -244,12 +244,12 @@ TEST(job_file, inputs_that_no_command_can_take_are_refused_before_a_task_has_run
            "  b: {after: [a], run: [x, \"" + word + "\"]}\n";
   };
   EXPECT_THAT(
-      fault_of_stages(stages("40000", "{inputs}")),
-      AllOf(HasSubstr("x.yaml:4: stage b: the 40000 inputs of a task take "),
+      fault_of_stages(stages("100000", "{inputs}")),
+      AllOf(HasSubstr("x.yaml:4: stage b: the 100000 inputs of a task take "),
             HasSubstr(" KiB as arguments, which is more than the system allows; write {inputs-file} in place")));
   EXPECT_THAT(fault_of_stages(stages("4000", "of {inputs}")), HasSubstr("the 4000 inputs of a task take "));
   EXPECT_EQ(fault_of_stages(stages("4000", "{inputs}")), "(no error)");
-  EXPECT_EQ(fault_of_stages(stages("40000", "{inputs-file}")), "(no error)");
+  EXPECT_EQ(fault_of_stages(stages("100000", "{inputs-file}")), "(no error)");
   EXPECT_THAT(fault_of_stages("  a: {run: [x, '{inputs-file}']}\n"),
               HasSubstr("run mentions {inputs-file}, but its tasks"));
 }

@@ -44,6 +44,18 @@ TEST(command_words, names_mean_nothing_to_a_shell) {
   EXPECT_EQ(with("/in/my a", "echo \"of {input} it is\""), "[sh][-c][echo \"of /in/my a it is\"]");
   EXPECT_EQ(with("/in/my a", "print({input})", {"python3", "-c"}), "[python3][-c][print(/in/my a)]");
   EXPECT_EQ(with("/in/my a", "{input}", {"cat", "-c"}), "[cat][-c][/in/my a]");
+  EXPECT_EQ(with("/in/my a", "n=\"$(wc -l <\"{input}\")\""), "[sh][-c][n=\"$(wc -l <\"/in/my a\")\"]");
+  EXPECT_EQ(with("/in/my a", "# don't\ncat \"{input}\""), "[sh][-c][# don't\ncat \"/in/my a\"]");
+  EXPECT_EQ(with("/in/my a", "cat <<end\n{input}\nend"), "[sh][-c][cat <<end\n/in/my a\nend]");
+  EXPECT_EQ(with("/in/a#1~", "cat {input}"), "[sh][-c][cat /in/a#1~]");
+  EXPECT_TRUE(with("/in/a;rm", "n=\"$(wc -l <{input})\"").starts_with("error: "));
+  EXPECT_TRUE(with("/in/my a", "cat {input}", {"bash", "-e", "-o", "pipefail", "-c"}).starts_with("error: "));
+  // An argument that a shell never reads as a text.
+  for (const auto& before : std::vector<std::vector<std::string>>{{"bash", "tool.sh", "--src"},
+                                                                  {"bash", "tool.sh", "-c"},
+                                                                  {"sh", "-c", "\"$@\"", "sh", "wc", "-c"},
+                                                                  {"env", "SHELL=/bin/sh", "python3", "-c"}})
+    EXPECT_TRUE(with("/in/my a", "{input}", before).ends_with("[/in/my a]")) << before.back();
   for (const auto* script : {"cat {input}", "cat '' {input}", "cat \\\"{input}\\\""})
     for (const auto* name : {"/in/my a", "/in/x[1]", "/in/a;echo", "/in/$a", "/in/a'b"})
       EXPECT_TRUE(with(name, script).starts_with("error: in a text for a shell the name '" + std::string{name}))

@@ -62,7 +62,8 @@ TEST(counted_size, of_an_executors_memory_has_a_unit_where_it_is_small) {
   EXPECT_THAT(fault("8"),
               HasSubstr("executor resource memory: 8 MiB, which is too little for any executor: write 8g for "
                         "GiB, or 8m if that is meant"));
-  for (const auto* good : {"8m", "64", "8g"}) EXPECT_EQ(fault(good), "") << good;
+  EXPECT_THAT(fault("4000000000"), HasSubstr("4000000000 MiB, which is more than any machine has: write 4000000000b"));
+  for (const auto* good : {"8m", "64", "8g", "4000000000b"}) EXPECT_EQ(fault(good), "") << good;
 }
 
 TEST(counted_size, texts_that_are_neither_are_refused) {
