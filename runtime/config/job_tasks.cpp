@@ -202,8 +202,7 @@ private:
   result<void> check_length_of_inputs() const {
     if (!stage_.mentions("inputs")) return {};
     // Linux: all arguments and the environment together take a quarter of the stack at most, and 6 MiB; one alone 128
-    // KiB. Executors are taken to have the
-    // limits that this process has.
+    // KiB. Executors are taken to have the limits that this process has.
     const auto most_of_all =
         static_cast<std::size_t>(std::clamp(::sysconf(_SC_ARG_MAX), 1l << 20, 6l << 20) - (128 << 10));
     constexpr std::size_t most_of_one = 128 << 10;

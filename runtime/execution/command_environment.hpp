@@ -46,8 +46,9 @@ bool fits_variable(const std::vector<std::string>& files);
 /// addresses separated by commas, the name in capitals with `_` for whatever is neither letter nor digit;
 /// CUDA_VISIBLE_DEVICES with the addresses of `gpu`, empty where the executor has GPUs (`gpus`) and the task none;
 /// TROUPE_INPUTS and TROUPE_OUTPUTS, one path a line, or where that does not fit (64 KiB) a text that is no path, so
-/// that a command which reads them stumbles; TROUPE_INPUTS_FILE, a file that lists the inputs; TROUPE_INPUT and
-/// TROUPE_OUTPUT where there is exactly one. With `thread_variables` those too, unless `base` or `own` has one.
+/// that a command which reads them stumbles; TROUPE_INPUTS_FILE, a file that lists the inputs, where there is one;
+/// TROUPE_INPUT and TROUPE_OUTPUT where there is exactly one. With `thread_variables` those too, unless `base` or `own`
+/// has one.
 std::vector<std::string> make_command_environment(const environment_map& base,
                                                   const std::map<std::string, std::string>& own,
                                                   const command_identity& identity, const task_resources& resources,

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <sys/stat.h>
@@ -255,25 +254,27 @@ attempt_end failed_here(const error& why, const command_settings& settings) {
 /// A regular file below the folder, by its path from `base`; "" where there is none. Links are not followed.
 std::string file_below(const fs::path& folder, const fs::path& base) {
   std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(folder, ignored))) return {};
   for (fs::recursive_directory_iterator below{folder, ignored}, end; !ignored && below != end; below.increment(ignored))
     if (fs::is_regular_file(below->symlink_status(ignored))) return below->path().lexically_relative(base).string();
   return {};
 }
 
-/// A file that was left in the folder of a command, but for what it prints and what is known. "" where there is none.
-/// @param is_known asked by the names in that folder
-std::string left_in(const std::string& directory, const std::function<bool(const std::string& name)>& is_known) {
+/// A file that was left in the folder of a command, but for what it prints and its outputs. "" where there is none.
+std::string left_in(const std::string& directory, const std::vector<std::string>& outputs) {
+  const auto is_output = [&](const std::string& name) {
+    return std::any_of(outputs.begin(), outputs.end(),
+                       [&](const auto& output) { return output.substr(0, output.find('/')) == name; });
+  };
   std::vector<fs::path> entries;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator{directory, ignored})
-    if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr" && !is_known(name.string()))
+    if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr" && !is_output(name.string()))
       entries.push_back(entry.path());
   std::sort(entries.begin(), entries.end());
   for (const auto& path : entries) {
-    const auto status = fs::symlink_status(path, ignored);
-    const auto file = fs::is_directory(status)      ? file_below(path, directory)
-                      : fs::is_regular_file(status) ? path.filename().string()
-                                                    : std::string{};
+    const auto file =
+        fs::is_regular_file(fs::symlink_status(path, ignored)) ? path.filename().string() : file_below(path, directory);
     constexpr std::size_t longest = 256;
     if (!file.empty()) return bounded_text(file, longest);
   }
@@ -367,13 +368,7 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
     if (!staged) {
       auto why = staged.error();
       if (why.code == ec::not_found)
-        if (const auto other = left_in(directory,
-                                       [&](const std::string& found) {
-                                         return std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) {
-                                           return output.substr(0, output.find('/')) == found;
-                                         });
-                                       });
-            !other.empty())
+        if (const auto other = left_in(directory, outputs); !other.empty())
           why.message += "; it has left '" + other + "'";
       return why.code == ec::invalid_argument ? failed_for_certain(why) : failed(why);
     }
@@ -449,10 +444,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     fs::create_directories(fs::path{values.outputs.back()}.parent_path(), ignored);
   }
   std::optional<removed_at_end> list;
-  if (!values.inputs.empty()) {
+  const bool fits = fits_variable(values.inputs);
+  if (!values.inputs.empty() && (!fits || names_inputs_file(task.program.words))) {
     values.inputs_file = list.emplace(*directory + ".inputs-file").path;
     if (auto written = write_inputs_file(values.inputs_file, values.inputs); !written) return failed(written.error());
-    if (!fits_variable(values.inputs) && names_variable(task.program.words, "TROUPE_INPUTS"))
+    if (!fits && names_variable(task.program.words, "TROUPE_INPUTS"))
       return failed_for_certain(make_error(
           ec::invalid_argument, "TROUPE_INPUTS cannot hold its " + std::to_string(values.inputs.size()) +
                                     " inputs, which take more than 64 KiB: read the file that {inputs-file}, or "
@@ -541,8 +537,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
     if (!end.failure) {
       // Where it has outputs, the rest is the tool's own, but for a folder called as a shell calls the user's own.
-      const bool has_outputs = !arguments.outputs.empty();
-      end.left = left_in(*directory, [&](const std::string& found) { return has_outputs && found != "~"; });
+      end.left =
+          arguments.outputs.empty() ? left_in(*directory, {}) : file_below(fs::path{*directory} / "~", *directory);
       keep_only_what_it_wrote(*directory);
     }
     if (!end.failure) // other names that the command has given its outputs are gone by now

@@ -86,36 +86,36 @@ bool is_script(const std::vector<std::string>& words, std::size_t at) {
 
 enum class quotes { none, one, two };
 
-/// How the end of this text is quoted for a shell. Behind `<<` a name is taken for one of a text that follows, which
-/// is as between double quotes.
+/// How the end of this text is quoted for a shell. The body of a here-document counts as not quoted.
 quotes quotes_at_end(std::string_view text) {
-  std::vector<quotes> open{quotes::none}; // `$(` and a backtick begin anew between double quotes
+  struct level {
+    quotes how;
+    char end; ///< of what began it: `)` or a backtick, within which quoting begins anew
+  };
+  std::vector<level> open{{quotes::none, '\0'}};
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    auto& now = open.back();
-    const bool begins_word = i == 0 || std::string_view{" \t\n;&|("}.find(text[i - 1]) != std::string_view::npos;
-    if (now == quotes::one) {
-      if (c == '\'') now = quotes::none;
+    const auto [how, end] = open.back();
+    if (how == quotes::one) {
+      if (c == '\'') open.back().how = quotes::none;
     } else if (c == '\\') {
       ++i;
     } else if (c == '"') {
-      now = now == quotes::two ? quotes::none : quotes::two;
-    } else if (c == '$' && i + 1 < text.size() && text[i + 1] == '(') {
-      open.push_back(quotes::none);
-      ++i;
-    } else if (now == quotes::none && c == '(') {
-      open.push_back(quotes::none);
-    } else if (now == quotes::none && c == ')' && open.size() > 1) {
+      open.back().how = how == quotes::two ? quotes::none : quotes::two;
+    } else if (how == quotes::none && c == end) {
       open.pop_back();
-    } else if (now == quotes::none && c == '\'') {
-      now = quotes::one;
-    } else if (now == quotes::none && c == '#' && begins_word) {
-      const auto end = text.find('\n', i);
-      if (end == std::string_view::npos) return quotes::two; // a comment
-      i = end;
+    } else if (c == '`') {
+      open.push_back({quotes::none, '`'});
+    } else if (c == '(' && (how == quotes::none || (i > 0 && text[i - 1] == '$'))) {
+      open.push_back({quotes::none, ')'});
+    } else if (how == quotes::none && c == '\'') {
+      open.back().how = quotes::one;
+    } else if (how == quotes::none && c == '#' &&
+               (i == 0 || std::string_view{" \t\n;&|("}.find(text[i - 1]) != std::string_view::npos)) {
+      i = std::min(text.find('\n', i), text.size()); // a comment
     }
   }
-  return open.back() == quotes::none && text.find("<<") != std::string_view::npos ? quotes::two : open.back();
+  return open.back().how;
 }
 
 /// Whether a shell takes the name, so quoted, for itself alone.
@@ -124,12 +124,24 @@ bool is_plain(std::string_view name, quotes how) {
   return name.find_first_of(other) == std::string_view::npos;
 }
 
+/// What stands for the placeholder, each a name.
+std::vector<std::string> names_of(placeholder which, const placeholder_values& values) {
+  switch (which) {
+  case placeholder::input:
+  case placeholder::inputs: return values.inputs;
+  case placeholder::inputs_file: return {values.inputs_file};
+  case placeholder::output:
+  case placeholder::outputs: return values.outputs;
+  case placeholder::partition:
+  case placeholder::attempt: break;
+  }
+  return {};
+}
+
 /// The fault of a name that is pasted into a text for a shell, where it would mean something else.
 std::optional<error> fault_in_script(placeholder which, const placeholder_values& values, std::string_view before) {
   const auto how = quotes_at_end(before);
-  const bool is_of_inputs = which == placeholder::input || which == placeholder::inputs;
-  if (!is_of_inputs && which != placeholder::output && which != placeholder::outputs) return std::nullopt;
-  for (const auto& name : is_of_inputs ? values.inputs : values.outputs)
+  for (const auto& name : names_of(which, values))
     if (!is_plain(name, how))
       return make_error(ec::invalid_argument,
                         "in a text for a shell the name '" + name +
@@ -174,6 +186,13 @@ result<std::vector<std::string>> replace_placeholders(const std::vector<std::str
 }
 
 bool names_shell(const std::vector<std::string>& words) { return std::any_of(words.begin(), words.end(), is_shell); }
+
+bool names_inputs_file(const std::vector<std::string>& words) {
+  const auto is_asked_for = [](const std::string& word) {
+    return word.find("{inputs-file}") != word.npos || word.find("TROUPE_INPUTS_FILE") != word.npos;
+  };
+  return std::any_of(words.begin(), words.end(), is_asked_for);
+}
 
 bool names_variable(const std::vector<std::string>& words, std::string_view name) {
   const auto is_of_name = [](char c) {

@@ -33,6 +33,9 @@ result<std::vector<std::string>> replace_placeholders(const std::vector<std::str
 /// Whether a word is the name or the path of a shell.
 bool names_shell(const std::vector<std::string>& words);
 
+/// Whether a word asks for the file that lists the inputs: `{inputs-file}` or `TROUPE_INPUTS_FILE`.
+bool names_inputs_file(const std::vector<std::string>& words);
+
 /// Whether a word is the variable's name or holds it as a whole, as `$NAME`, `${NAME}` and `os.environ["NAME"]` do.
 bool names_variable(const std::vector<std::string>& words, std::string_view name);
 

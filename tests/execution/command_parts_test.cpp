@@ -46,9 +46,14 @@ TEST(command_words, names_mean_nothing_to_a_shell) {
   EXPECT_EQ(with("/in/my a", "{input}", {"cat", "-c"}), "[cat][-c][/in/my a]");
   EXPECT_EQ(with("/in/my a", "n=\"$(wc -l <\"{input}\")\""), "[sh][-c][n=\"$(wc -l <\"/in/my a\")\"]");
   EXPECT_EQ(with("/in/my a", "# don't\ncat \"{input}\""), "[sh][-c][# don't\ncat \"/in/my a\"]");
-  EXPECT_EQ(with("/in/my a", "cat <<end\n{input}\nend"), "[sh][-c][cat <<end\n/in/my a\nend]");
+  EXPECT_EQ(with("/in/my a", "n=\"`wc -l <\"{input}\"` of '{input}'\""),
+            "[sh][-c][n=\"`wc -l <\"/in/my a\"` of '/in/my a'\"]");
   EXPECT_EQ(with("/in/a#1~", "cat {input}"), "[sh][-c][cat /in/a#1~]");
-  EXPECT_TRUE(with("/in/a;rm", "n=\"$(wc -l <{input})\"").starts_with("error: "));
+  for (const auto* script : {"n=\"$(wc -l <{input})\"", "n=\"`wc -l <{input}`\"", "cat <<end\nend\ncat {input}"})
+    EXPECT_TRUE(with("/in/a;rm", script).starts_with("error: ")) << script;
+  auto listed = one_file();
+  listed.inputs_file = "/my work/list";
+  EXPECT_TRUE(replaced({"sh", "-c", "cat {inputs-file}"}, listed).starts_with("error: "));
   EXPECT_TRUE(with("/in/my a", "cat {input}", {"bash", "-e", "-o", "pipefail", "-c"}).starts_with("error: "));
   // An argument that a shell never reads as a text.
   for (const auto& before : std::vector<std::vector<std::string>>{{"bash", "tool.sh", "--src"},
