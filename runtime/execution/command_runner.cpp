@@ -12,6 +12,7 @@
 
 #include <troupe/runtime/execution/attempts_directories.hpp>
 #include <troupe/runtime/execution/child_process.hpp>
+#include <troupe/runtime/execution/command_hints.hpp>
 #include <troupe/runtime/execution/command_words.hpp>
 #include <troupe/runtime/execution/failure_text.hpp>
 #include <troupe/runtime/execution/files_in_memory.hpp>
@@ -92,57 +93,6 @@ result<std::string> find_program(const std::string& name, const std::string& dir
   // A folder that cannot be looked into now may be there next time.
   return make_error(unknown ? ec::io : ec::not_found,
                     "program '" + name + "' is not in PATH (" + std::string{all} + ")");
-}
-
-/// Words that may be names of files: whole, and the parts of those that are texts for a shell.
-std::vector<std::string> names_in(const std::vector<std::string>& words) {
-  std::vector<std::string> names;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const auto& word = words[i];
-    names.push_back(word);
-    constexpr std::string_view ends = " \t\n;|&<>()'\"`=";
-    for (std::size_t begin = 0; begin < word.size();) {
-      const auto end = std::min(word.find_first_of(ends, begin), word.size());
-      if (end > begin && end - begin < word.size()) names.push_back(word.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  std::erase_if(names, [](const std::string& name) {
-    return name.empty() || name.front() == '/' || name.front() == '-' || name.find('{') != name.npos;
-  });
-  return names;
-}
-
-/// The input by which people know the task; "" where it has none.
-std::string named_by_inputs(const std::vector<std::string>& inputs, std::string_view before = " with input ") {
-  if (inputs.empty()) return {};
-  return std::string{before} + inputs.front() +
-         (inputs.size() == 1 ? "" : " (and " + std::to_string(inputs.size() - 1) + " more)");
-}
-
-/// A hint for a command that has failed, "" where there is none: it names a file that lies in the folder of its job,
-/// and commands start elsewhere; or words as for a shell, and none was asked for.
-std::string hint_at_names(const command_program& program, const std::string& directory) {
-  struct stat status {};
-  for (const auto& name : names_in(program.words)) {
-    const auto beside = program.directory + "/" + name;
-    if (::stat((directory + "/" + name).c_str(), &status) == 0 || ::stat(beside.c_str(), &status) != 0) continue;
-    return "; '" + name + "' lies in " + program.directory +
-           ", but a command starts in a directory of its own: name it as " + beside;
-  }
-  for (std::size_t i = 1; i < program.words.size(); ++i)
-    if (const auto& word = program.words[i];
-        word.starts_with("~/") && !(program.words[i - 1].starts_with('-') && program.words[i - 1].ends_with('c')))
-      return "; no shell has expanded '" + word + "': write the path, or ask for a shell: [sh, -c, …]";
-  constexpr std::string_view signs[] = {">", ">>", "2>", "2>&1", "&&", "||"};
-  const auto is_of_shell = [&](const std::string& word) {
-    return std::find(std::begin(signs), std::end(signs), word) != std::end(signs);
-  };
-  const auto& words = program.words;
-  const auto sign = std::find_if(words.begin() + 1, words.end(), is_of_shell);
-  if (sign != words.end() && !names_shell(words))
-    return "; no shell has seen '" + *sign + "', it was an argument: ask for one: [sh, -c, …]";
-  return {};
 }
 
 /// How the waiting for a command ended.
@@ -251,36 +201,6 @@ attempt_end failed_here(const error& why, const command_settings& settings) {
   return lasts && !settings.hand_over ? failed_for_certain(why) : failed(why);
 }
 
-/// A regular file below the folder, by its path from `base`; "" where there is none. Links are not followed.
-std::string file_below(const fs::path& folder, const fs::path& base) {
-  std::error_code ignored;
-  if (!fs::is_directory(fs::symlink_status(folder, ignored))) return {};
-  for (fs::recursive_directory_iterator below{folder, ignored}, end; !ignored && below != end; below.increment(ignored))
-    if (fs::is_regular_file(below->symlink_status(ignored))) return below->path().lexically_relative(base).string();
-  return {};
-}
-
-/// A file that was left in the folder of a command, but for what it prints and its outputs. "" where there is none.
-std::string left_in(const std::string& directory, const std::vector<std::string>& outputs) {
-  const auto is_output = [&](const std::string& name) {
-    return std::any_of(outputs.begin(), outputs.end(),
-                       [&](const auto& output) { return output.substr(0, output.find('/')) == name; });
-  };
-  std::vector<fs::path> entries;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator{directory, ignored})
-    if (const auto name = entry.path().filename(); name != "stdout" && name != "stderr" && !is_output(name.string()))
-      entries.push_back(entry.path());
-  std::sort(entries.begin(), entries.end());
-  for (const auto& path : entries) {
-    const auto file =
-        fs::is_regular_file(fs::symlink_status(path, ignored)) ? path.filename().string() : file_below(path, directory);
-    constexpr std::size_t longest = 256;
-    if (!file.empty()) return bounded_text(file, longest);
-  }
-  return {};
-}
-
 /// What a command that ended well leaves beside its outputs is of no use to anybody; of a failed one it may tell why.
 void keep_only_what_it_wrote(const std::string& directory) {
   std::error_code ignored;
@@ -368,7 +288,7 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
     if (!staged) {
       auto why = staged.error();
       if (why.code == ec::not_found)
-        if (const auto other = left_in(directory, outputs); !other.empty())
+        if (const auto other = file_left_in(directory, outputs); !other.empty())
           why.message += "; it has left '" + other + "'";
       return why.code == ec::invalid_argument ? failed_for_certain(why) : failed(why);
     }
@@ -537,8 +457,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
     if (!end.failure) {
       // Where it has outputs, the rest is the tool's own, but for a folder called as a shell calls the user's own.
-      end.left =
-          arguments.outputs.empty() ? left_in(*directory, {}) : file_below(fs::path{*directory} / "~", *directory);
+      end.left = arguments.outputs.empty() ? file_left_in(*directory, {}) : file_left_in_home(*directory);
       keep_only_what_it_wrote(*directory);
     }
     if (!end.failure) // other names that the command has given its outputs are gone by now
