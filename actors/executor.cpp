@@ -85,6 +85,7 @@ struct executor_state {
   void judge_silence(executor_pointer self, time_point now);
   void heard_of_driver(executor_pointer self, const driver_heartbeat& beat);
   void begin_no_more();
+  void end_late_stages(const executor_orders& orders);
   void leave(executor_pointer self, error why);
   void say_goodbye(executor_pointer self);
   void finish(executor_pointer self, error why);
@@ -325,6 +326,12 @@ void executor_state::begin_no_more() {
   if (runner) runner->may_begin_until(hold.until());
 }
 
+/// A session ends with its last job, and the word to leave may overtake the orders that say why that has ended. They
+/// are there before the answer to the goodbye, with which the commands end.
+void executor_state::end_late_stages(const executor_orders& orders) {
+  for (const auto stage : orders.late_stages) runner->remove(stage, true);
+}
+
 /// Leaves on its own account: the driver hears of it first, if it can be reached.
 void executor_state::leave(executor_pointer self, error why) {
   if (now_in != phase::active) return finish(self, std::move(why));
@@ -422,7 +429,9 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
   return {
       [self](const boxed<executor_orders>& orders) {
         auto& s = state_of(self);
-        if (!s.admitted->passes(self, orders) || s.now_in != phase::active) return;
+        if (!s.admitted->passes(self, orders)) return;
+        if (s.now_in == phase::leaving) s.end_late_stages(*orders);
+        if (s.now_in != phase::active) return;
         s.core->on_orders(orders.shared(), s.effects_buffer);
         s.dispatch(self);
       },

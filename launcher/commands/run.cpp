@@ -67,8 +67,11 @@ void say_what_is_whose(output_record& record, const std::string& session, const 
                        const result<std::vector<task_placement>>& done) {
   const auto say = [](const std::string& sentence) { std::cerr << "troupe: " << printable(sentence, true) << '\n'; };
   try {
-    if (!done) return say("what the job has made is not recorded beside it: " + done.error().message);
-    for (const auto& sentence : record.finish(session, end, *done)) say(sentence);
+    if (!done && end.progress.state != job_state::cancelled)
+      return say("what the job has made is not recorded beside it: " + done.error().message);
+    // Of one that was interrupted nobody may know any more; what it has replaced is not an earlier run's in any case.
+    const auto known = done ? *done : std::vector<task_placement>{};
+    for (const auto& sentence : record.finish(session, end, known)) say(sentence);
   } catch (const std::exception& e) { // such as no memory: the job is as it is
     say(std::string{"what the job has made is not recorded beside it: "} + e.what());
   }
@@ -151,7 +154,7 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   display.finish();
   for (const auto& warning : left_files(end.progress))
     std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
-  if (end.job && !stop.requested()) say_what_is_whose(record, session, end, done);
+  if (end.job) say_what_is_whose(record, session, end, done);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
     if (flags.json && !end.job) print_json({{"error", json_of(make_error(ec::cancelled, "interrupted"))}});

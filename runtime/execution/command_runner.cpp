@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -284,13 +285,21 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
                   const stop_event& stop) {
   std::uint64_t bytes = 0;
   if (!outputs.empty()) {
-    const auto staged = stage_outputs(directory, place, outputs);
+    std::size_t tries = 0;
+    const auto again = [&] {
+      if (tries == pauses_for_room.size()) return false;
+      pollfd asked{stop.fd(), POLLIN, 0};
+      const auto pause = std::chrono::milliseconds{pauses_for_room[tries++]}.count();
+      return ::poll(&asked, 1, static_cast<int>(pause)) == 0;
+    };
+    const auto staged = stage_outputs(directory, place, outputs, again);
     if (!staged) {
       auto why = staged.error();
       if (why.code == ec::not_found)
         if (const auto other = file_left_in(directory, outputs); !other.empty())
           why.message += "; it has left '" + other + "'";
-      return why.code == ec::invalid_argument ? failed_for_certain(why) : failed(why);
+      const bool is_certain = why.code == ec::invalid_argument || why.code == ec::overloaded;
+      return is_certain ? failed_for_certain(why) : failed(why);
     }
     bytes = *staged;
   }

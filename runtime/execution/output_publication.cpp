@@ -1,7 +1,6 @@
 #include <troupe/runtime/execution/output_publication.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -32,13 +31,6 @@ published gone(std::string why) {
   return end;
 }
 published unpublished(std::string why) { return {publication_outcome::failed, std::move(why)}; }
-
-/// True for a want of something that others may give back, and for a file server that does not answer.
-bool may_pass(int why) {
-  constexpr std::array passing{ENOSPC, EDQUOT, EIO,    ESTALE, EMFILE,    ENFILE,   ENOMEM,
-                               EBUSY,  EINTR,  EAGAIN, ENOLCK, ETIMEDOUT, EHOSTDOWN};
-  return std::find(passing.begin(), passing.end(), why) != passing.end();
-}
 
 /// The end of a publication that failed before it moved a file. Another process may be allowed what this one is not.
 published untouched(int why, std::string text) {

@@ -50,7 +50,7 @@ public:
     duration patience = std::chrono::seconds{10}; ///< with what does not end while something is closed
     action publishes = publish_staged;
     /// Before a publication that has failed and may pass (see `published`) is tried again, each in its turn.
-    std::vector<duration> pauses{std::chrono::seconds{1}, std::chrono::seconds{5}, std::chrono::seconds{20}};
+    std::vector<duration> pauses{pauses_for_room.begin(), pauses_for_room.end()};
 
     // These are called on the threads, several at once, and never within the publisher's lock.
     std::function<void(publications)> on_ends;

@@ -1,5 +1,7 @@
 #include <troupe/runtime/execution/staged_outputs.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -24,6 +26,22 @@ bool is_directory(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+int make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno; }
+
+/// Moves one output. @param folder that is to have the folders of its name; "" for none. @returns 0 or errno
+int bring(const std::string& from, const std::string& name, const std::string& to, const std::string& folder) {
+  if (!folder.empty())
+    for (const auto& directory : directories_of(folder, name))
+      if (const int why = make_directory(directory); why != 0 && why != EEXIST) return why;
+  const auto made = from + "/" + name;
+  const int why = move_to_new(made, to);
+  if (why != EACCES) return why;
+  // As from a folder that the command has made read-only.
+  for (const auto& directory : directories_of(from, name)) ::chmod(directory.c_str(), 0700);
+  ::chmod(from.c_str(), 0700);
+  return move_to_new(made, to);
+}
+
 } // namespace
 
 std::vector<std::string> directories_of(const std::string& base, const std::string& name) {
@@ -44,8 +62,14 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
           output_directory};
 }
 
+bool may_pass(int why) {
+  constexpr std::array passing{ENOSPC, EDQUOT, EIO,    ESTALE, EMFILE,    ENFILE,   ENOMEM,
+                               EBUSY,  EINTR,  EAGAIN, ENOLCK, ETIMEDOUT, EHOSTDOWN};
+  return std::find(passing.begin(), passing.end(), why) != passing.end();
+}
+
 result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
-                                    const std::vector<std::string>& names) {
+                                    const std::vector<std::string>& names, const std::function<bool()>& again) {
   std::uint64_t bytes = 0;
   for (const auto& name : names) {
     if (!is_output_name(name)) return leaves_directory(name);
@@ -78,22 +102,23 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
   const auto fault = [&](const std::string& what, int why) {
     if (!is_directory(place.root))
       return make_error(ec::cancelled, "its job is over: " + place.root + ", where its outputs would wait, is gone");
-    return make_error(ec::io, what + ": " + std::strerror(why));
+    const bool is_full = why == ENOSPC || why == EDQUOT;
+    return make_error(is_full ? ec::overloaded : ec::io,
+                      what + ": " + std::strerror(why) + (is_full ? "; make room there" : ""));
+  };
+  // Until it succeeds, or fails in a way that does not pass.
+  const auto patiently = [&](const auto& step) {
+    int why = step();
+    while (why != 0 && may_pass(why) && again()) why = step();
+    return why;
   };
   const bool single = names.size() == 1;
-  if (!single && ::mkdir(own.c_str(), 0777) != 0) return fault("cannot make " + own + " for its outputs", errno);
+  if (!single)
+    if (const int why = patiently([&] { return make_directory(own); }))
+      return fault("cannot make " + own + " for its outputs", why);
   for (const auto& name : names) {
     const auto to = place.file_of(name, names.size());
-    int why = 0;
-    if (!single)
-      for (const auto& directory : directories_of(own, name))
-        if (why == 0 && ::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) why = errno;
-    if (why == 0) why = move_to_new(from + "/" + name, to);
-    if (why == EACCES) { // as from a folder that the command has made read-only
-      for (const auto& folder : directories_of(from, name)) ::chmod(folder.c_str(), 0700);
-      ::chmod(from.c_str(), 0700);
-      why = move_to_new(from + "/" + name, to);
-    }
+    const int why = patiently([&] { return bring(from, name, to, single ? std::string{} : own); });
     if (why == 0) continue;
     discard_staged(place);
     return fault("cannot bring output '" + name + "' to " + to, why);

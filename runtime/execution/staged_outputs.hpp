@@ -11,7 +11,10 @@
 /// Only `staging_roots` makes a root. The root goes with the job, so that a late attempt finds no place to wait in.
 /// Functions of files alone; any thread, any process that sees them. Symbolic links are never followed below a root.
 
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,9 +57,19 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
 /// Moves `names` (see is_output_name) from the attempt's own directory to its place, all or none; copies where that is
 /// another file system. Never makes the root: where the root is gone, the job is over,
 /// which is error cancelled. Error not_found names an output that the command did not make; invalid_argument
-/// one that is no regular file, which will be none next time. @returns their bytes
-result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
-                                    const std::vector<std::string>& names);
+/// one that is no regular file, which will be none next time; overloaded: there is no room.
+/// @param again asked after a failure that may pass: waits, and says whether to try it once more. @returns their bytes
+result<std::uint64_t> stage_outputs(
+    const std::string& from, const staging_place& place, const std::vector<std::string>& names,
+    const std::function<bool()>& again = [] { return false; });
+
+/// What to wait before what has failed so, and may pass, is tried again, each in its turn.
+inline constexpr std::array<std::chrono::seconds, 3> pauses_for_room{std::chrono::seconds{1}, std::chrono::seconds{5},
+                                                                     std::chrono::seconds{20}};
+
+/// True of an errno that says that something is wanting which others may give back, and of a file server that does not
+/// answer.
+bool may_pass(int why);
 
 /// Removes what waits in the place, if anything does.
 void discard_staged(const staging_place& place) noexcept;

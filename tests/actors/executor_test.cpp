@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <fstream>
+#include <functional>
 #include <future>
+#include <iterator>
 #include <mutex>
 
 #include <gmock/gmock-more-matchers.h>
@@ -30,6 +33,7 @@ struct heard_by_both {
   std::vector<boxed<executor_heartbeat>> beats;
   std::vector<std::string> order; ///< `report`, `goodbye`, as they came
   executor_info info;
+  std::function<void()> before_goodbye_is_answered = [] {};
 
   template <class T>
   std::size_t count(std::vector<T> heard_by_both::*list) {
@@ -105,6 +109,7 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
           std::lock_guard lock{heard->mutex};
           heard->goodbyes.push_back(leaving);
           heard->order.emplace_back("goodbye");
+          heard->before_goodbye_is_answered();
           return box(acknowledged{});
         },
         [](const boxed<subscribe_events>&, const client_actor&) {},
@@ -448,6 +453,30 @@ TEST_F(executor, says_goodbye_last_when_it_is_asked_to_end) {
   EXPECT_EQ(heard->goodbyes[0]->executor, executor_id{7});
   EXPECT_EQ(heard->goodbyes[0]->epoch, epoch);
   EXPECT_EQ(heard->order.back(), "goodbye");
+}
+
+TEST_F(executor, hears_while_it_leaves_that_a_stage_has_run_into_its_time_out) {
+  ASSERT_TRUE(await_admission());
+  auto orders = work(1, 1);
+  orders.installs.front().program =
+      std::make_shared<const std::variant<native_program, command_program>>(command_program{
+          {"sh", "-c", "echo the cause >&2; exec sleep 1000"}, {}, files.path(), files.path() + "/outputs"});
+  order(orders);
+  const auto content = [](const std::string& path) {
+    std::ifstream in{path};
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+  };
+  ASSERT_TRUE(testing::wait_until([&] { return content(files.path() + "/1/1.0.0/stderr") == "the cause\n"; }));
+  heard->before_goodbye_is_answered = [&] {
+    executor_orders late;
+    late.epoch = epoch;
+    late.sequence = 2;
+    late.removed_stages = late.late_stages = {stage_id{1}};
+    order(late);
+  };
+  shut_down(tested);
+  EXPECT_TRUE(how_it_ended().second);
+  EXPECT_EQ(content(files.path() + "/.troupe/logs/session-of-tests-1/1.0.0.err"), "the cause\n");
 }
 
 TEST_F(executor, ends_when_the_driver_stops_the_session) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <stdexcept>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -265,6 +267,35 @@ TEST_F(staging, is_not_completed_by_a_list_that_is_none) {
   fs::rename(list + "-target", list);
   if (::geteuid() == 0 && ::chown(list.c_str(), 1, static_cast<gid_t>(-1)) == 0)
     EXPECT_EQ(read_publication_list(list), std::nullopt) << "another user's";
+}
+
+/// A copy needs descriptors, which are wanting here as room may be.
+TEST_F(staging, waits_for_what_others_may_give_back) {
+  const elsewhere other{scratch.path()};
+  if (other.path.empty()) GTEST_SKIP() << "no other file system";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto allow = [&](rlim_t files) {
+    const rlimit few{files, before.rlim_max};
+    return ::setrlimit(RLIMIT_NOFILE, &few) == 0;
+  };
+  for (const bool is_given_back : {false, true}) {
+    for (const auto* name : {"a", "b"}) std::ofstream{other.path + "/" + name} << name;
+    int asked = 0;
+    ASSERT_TRUE(allow(0));
+    const auto staged = stage_outputs(other.path, place(), {"a", "b"}, [&] {
+      return ++asked < 3 && (asked < 2 || !is_given_back || allow(before.rlim_cur));
+    });
+    ASSERT_TRUE(allow(before.rlim_cur));
+    EXPECT_EQ(static_cast<bool>(staged), is_given_back);
+    EXPECT_EQ(asked, is_given_back ? 2 : 3);
+    EXPECT_EQ(fs::exists(place().path() + "/b"), is_given_back);
+    EXPECT_EQ(fs::exists(other.path + "/b"), !is_given_back) << "nothing is lost";
+    if (!staged) EXPECT_THAT(staged.error().message, HasSubstr("cannot bring output 'a' to "));
+  }
+  EXPECT_FALSE(stage_outputs(from, {scratch.file("none"), "x", to}, {"a"}, []() -> bool {
+    throw std::logic_error{"asked"};
+  })) << "where none is, it does not pass";
 }
 
 TEST_F(staging, where_no_list_can_be_written_nothing_is_moved) {

@@ -213,22 +213,45 @@ TEST_P(records, tell_of_files_that_commands_leave_where_they_start) {
   EXPECT_THAT(last_output, HasSubstr("such as '~/x'"));
 }
 
-TEST_P(records, tell_of_what_an_interrupted_run_has_left) {
-  const auto two = [&](const std::string& names, const std::string& then) {
-    return "for-each: [" + names + "], run: [sh, -c, 'cp $0 $1; " + then +
-           "', '{input}', '{output}'], outputs: ['{stem}.out']";
+TEST_P(records, tell_of_what_a_killed_run_has_left) {
+  const auto two = [&](const std::string& names) {
+    return "for-each: [" + names + "], run: [cp, '{input}', '{output}'], outputs: ['{stem}.out']";
   };
   for (const auto* name : {"a.txt", "b.txt"}) std::ofstream{at(name)} << "text";
-  std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {" + two("a.txt, b.txt", "") +
+  std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {" + two("a.txt, b.txt") +
                                        "}\n  wait: {after: {make: all}, run: [sleep, '1000']}\n";
   const auto process = started({"run", at("job.yaml"), "--master", GetParam()});
   ASSERT_TRUE(testing::wait_until([&] { return fs::exists(at("out/make/a.out")) && fs::exists(at("out/make/b.out")); }))
       << process->output();
+  process->kill(SIGKILL);
+  EXPECT_EQ(process->wait(), 128 + SIGKILL) << process->output();
+  if (::setxattr(at("job.yaml").c_str(), "user.probe", "x", 1, 0) != 0) GTEST_SKIP() << "files here keep no marks";
+  EXPECT_EQ(run_job(two("b.txt")), 0) << last_output;
+  EXPECT_THAT(last_output, HasSubstr("1 file of an earlier run in " + at("out/make") + ": a.out\n"));
+}
+
+/// No line says any more that the first run has made what the second one has replaced.
+TEST_P(records, of_an_interrupted_run_say_what_it_has_replaced) {
+  for (const auto* name : {"a.txt", "b.txt"}) std::ofstream{at(name)} << "text";
+  const std::string copies = "run: [sh, -c, 'cp $0 $1', '{input}', '{output}'], outputs: ['{stem}.out']";
+  EXPECT_EQ(run_job("for-each: [a.txt, b.txt], " + copies), 0) << last_output;
+  const auto earlier = content(at("out/.troupe/make.jsonl"));
+  std::ofstream{at("a.txt")} << "longer";
+  std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: a.txt, " + copies +
+                                       "}\n  wait: {after: {make: all}, run: [sleep, '1000']}\n";
+  const auto process = started({"run", at("job.yaml"), "--overwrite", "--master", GetParam()});
+  ASSERT_TRUE(testing::wait_until([&] { return content(at("out/make/a.out")) == "longer"; })) << process->output();
   process->kill(SIGINT);
   EXPECT_EQ(process->wait(), 130) << process->output();
-  if (::setxattr(at("job.yaml").c_str(), "user.probe", "x", 1, 0) != 0) GTEST_SKIP() << "files here keep no marks";
-  EXPECT_EQ(run_job(two("b.txt", "")), 0) << last_output;
-  EXPECT_THAT(last_output, HasSubstr("1 file of an earlier run in " + at("out/make") + ": a.out"));
+  EXPECT_THAT(process->output(), HasSubstr("1 file of an earlier run in " + at("out/make") + ": b.out (job own, "));
+  const auto record = content(at("out/.troupe/make.jsonl"));
+  const auto line = [](const std::string& text, const std::string& output) {
+    const auto found = text.find("\"outputs\":[\"" + output);
+    const auto begin = found == text.npos ? text.npos : text.rfind('\n', found);
+    return begin == text.npos ? std::string{} : text.substr(begin, text.find('\n', found) - begin);
+  };
+  EXPECT_EQ(line(record, "b.out"), line(earlier, "b.out"));
+  EXPECT_THAT(record, Not(HasSubstr(line(earlier, "a.out"))));
 }
 
 TEST_P(records, of_a_pipeline_say_what_was_read) {
