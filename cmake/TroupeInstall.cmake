@@ -39,13 +39,12 @@ if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/configs")
     FILES_MATCHING PATTERN "*.yaml" PATTERN "*.txt")
 endif()
 
-# Messages name pages, and pages name examples.
+# Messages name pages, and pages name examples and each other.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/LICENSE"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/troupe")
 foreach(_folder docs examples)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${_folder}")
-    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${_folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/troupe"
-      PATTERN tour EXCLUDE)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${_folder}" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/troupe")
   endif()
 endforeach()
 

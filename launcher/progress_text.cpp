@@ -50,12 +50,6 @@ std::string bar(const stage_progress& stage, std::size_t width) {
   return "[" + std::string(full, '#') + std::string(busy, '=') + std::string(width - full - busy, ' ') + "]";
 }
 
-const stage_progress* find(const job_progress& job, stage_id stage) {
-  const auto it =
-      std::find_if(job.stages.begin(), job.stages.end(), [&](const stage_progress& s) { return s.stage == stage; });
-  return it == job.stages.end() ? nullptr : &*it;
-}
-
 std::string title(const job_progress& job) {
   return "job " + number(job.job.value) + (job.name.empty() ? "" : " " + printable(job.name));
 }
@@ -107,9 +101,12 @@ std::string whole_wait(const job_progress& job, std::size_t width) {
 std::string progress_lines(const job_progress& before, const job_progress& now) {
   std::string out;
   const auto say = [&](const std::string& what) { out += "troupe: " + title(now) + ": " + what + "\n"; };
-  for (const auto& stage : now.stages) {
-    const auto* old = find(before, stage.stage);
+  for (std::size_t i = 0; i < now.stages.size(); ++i) {
+    const auto& stage = now.stages[i];
+    // A job has the same ones from begin to end.
+    const auto* old = i < before.stages.size() ? &before.stages[i] : nullptr;
     const auto was = old ? old->state : stage_state::waiting;
+    if (stage.state == was && (!old || stage.failures == old->failures)) continue;
     const auto name = "stage " + name_of(stage);
     if (old && stage.failures > old->failures)
       say(name + ": " + number(stage.failures) + " failed " + (stage.failures == 1 ? "attempt" : "attempts"));

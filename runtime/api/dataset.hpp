@@ -502,7 +502,8 @@ public:
   /// Writes each record of a dataset of strings as a line, one file `part-00000` and so on for each partition, below a
   /// directory that is not there yet, or is empty. Attempts write apart, and what the accepted ones have written is
   /// renamed when the job has succeeded; `_SUCCESS` says that all is there. This process and the executors must see the
-  /// directory under the same path. Throws job_error; nothing is left then.
+  /// directory under the same path. Throws job_error; nothing is left then. A directory that is not empty is refused
+  /// before a task of this job runs; what sort_by_key and sorted have run at once to get here has run by then.
   /// Spark: saveAsTextFile. `words.save_as_text("words")`
   void save_as_text(const std::string& directory) const {
     static_assert(std::is_same_v<T, std::string>,

@@ -15,8 +15,9 @@
 ///
 /// The same function writes and reads (writing never changes the value), so the two do not differ by mistake. It stands
 /// in the namespace of the type and takes the value as `T&`; the type must be default constructible. One that forgets a
-/// member of a struct does not compile (it is compiled once more for that, with another archive); where that is meant,
-/// or the members are named in several calls of the archive, say `template <> inline constexpr bool
+/// member of an aggregate without bases does not compile (it is compiled once more for that, with another archive); of
+/// other types a compiler cannot count the members, and a forgotten one is lost in silence. Where a member is left out
+/// on purpose, or the members are named in several calls of the archive, say `template <> inline constexpr bool
 /// troupe::names_some_members<point> = true;`. One that is to do more where it reads, such as to check, asks whether
 /// `Archive` is a `troupe::decoder`. A class of plain bytes with constructors or private members may say `template <>
 /// inline constexpr bool troupe::travels_as_bytes<point> = true;` in place of that. A type that needs another way (a

@@ -201,9 +201,11 @@ void dag_scheduler::settle(job_run& job, time_point now, effects::list& out) {
     // A gang that failed begins again when nothing of its last attempt can be published any more.
     const bool is_published = stage.spec->barrier && stage.state != stage_state::running && publications_.has(stage.id);
     if (!inputs_exist || is_published || held_back_.contains(stage.id)) {
+      scarce_due_ = true;
+      if (stage.state == stage_state::waiting) continue; // of a long chain nearly all are
       unready(stage);
       deadlines_.erase(stage.id);
-      if (stage.state != stage_state::waiting) transition("stage", stage.state, stage_state::waiting);
+      transition("stage", stage.state, stage_state::waiting);
     } else if (stage.state != stage_state::running) {
       start(job, stage, now, out);
     } else {

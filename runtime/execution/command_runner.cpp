@@ -436,7 +436,8 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   const bool took_too_much = waited.excess || (used.killed && used.at_own_limit);
   attempt_end end;
   if (waited.overdue) {
-    end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout));
+    end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout) +
+                                                  named_by_inputs(arguments.inputs, "; input: "));
     end.failure->cause = failure_cause::time_limit;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
@@ -460,11 +461,15 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->signal = ended->signal;
   } else if (!waited.stopped && !stop.requested() && !rest.writers.empty()) {
     end = failed_attempt(task_status::failed,
-                         describe(spec.arguments.front(), *ended) + ", but " + rest.writers +
+                         describe(spec.arguments.front(), *ended) + named_by_inputs(arguments.inputs) + ", but " +
+                             rest.writers +
                              "; let the command wait for what it starts, or raise troupe.task.writer-grace");
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
-    if (!end.failure) {
+    if (end.failure) {
+      end.failure->message =
+          bounded_text(end.failure->message + named_by_inputs(arguments.inputs, "; input: "), max_failure_message);
+    } else {
       // Where it has outputs, the rest is the tool's own, but for a folder called as a shell calls the user's own.
       end.left = arguments.outputs.empty() ? file_left_in(*directory, {}) : file_left_in_home(*directory);
       keep_only_what_it_wrote(*directory);

@@ -40,7 +40,8 @@ struct stage_progress {
   std::uint64_t peak_memory = 0; ///< bytes, the largest seen
   std::uint64_t output_bytes = 0;
   std::uint64_t wall_nanoseconds = 0; ///< from the first launch to the end, or to now
-  std::string left; ///< a file that a command without outputs has left in its own directory, which goes; "": none
+  /// A file in the directory of a command that was probably wanted, and goes (command_hints.hpp); "": none.
+  std::string left;
 
   bool operator==(const stage_progress&) const = default;
 };

@@ -75,7 +75,8 @@ struct outcome_batch {
   std::uint64_t cpu_nanoseconds = 0;       ///< CPU time of all attempts together
   std::uint64_t peak_memory = 0;           ///< bytes: a command's own peak, else that of the process so far
   std::uint64_t output_bytes = 0;          ///< map output, results and published files
-  std::string left; ///< a file that a command without outputs has left in its own directory, which goes; "": none
+  /// A file in the directory of a command that was probably wanted, and goes (command_hints.hpp); "": none.
+  std::string left;
   std::vector<std::string> accumulators; ///< names that `counted` refers to, each once
   std::vector<counted_amount> counted;   ///< by tasks that succeeded; index, then accumulator, rising, none twice
 

@@ -594,9 +594,10 @@ TEST_F(command_test, a_missing_output_is_a_failure_that_names_it) {
 
 TEST_F(command_test, a_missing_output_is_told_with_what_is_there_in_its_place) {
   auto& r = begin({"sh", "-c", "echo x >result.txt"});
-  r.run(one({{}, {"made"}}));
+  r.run(one({{"/its/input"}, {"made"}}));
   EXPECT_NE(only_failure().message.find("'made' is missing"), std::string::npos) << only_failure().message;
-  EXPECT_NE(only_failure().message.find("; it has left 'result.txt'"), std::string::npos) << only_failure().message;
+  EXPECT_NE(only_failure().message.find("; it has left 'result.txt'; input: /its/input"), std::string::npos)
+      << only_failure().message;
 }
 
 TEST_F(command_test, a_failure_names_the_input_and_words_that_were_for_a_shell) {

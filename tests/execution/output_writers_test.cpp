@@ -15,6 +15,7 @@
 namespace troupe::testing_execution {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -43,7 +44,7 @@ protected:
     r.install(s);
     auto batch = range(1, 1, 0, 1);
     auto column = std::make_shared<packed_column>();
-    column->push_back(encode_command_arguments({{}, {"made"}}));
+    column->push_back(encode_command_arguments({{"/its/input"}, {"made"}}));
     batch->arguments = column;
     r.run(batch);
   }
@@ -127,7 +128,7 @@ TEST_F(output_writers, that_write_nothing_for_their_grace_fail_the_task_by_name)
   run(R"(echo part >"$1"; sleep 1000 >>"$1" & until [ -e /proc/$!/comm ] && grep -q sleep /proc/$!/comm; do :; done)",
       std::chrono::milliseconds{20});
   const auto text = failure();
-  EXPECT_THAT(text, HasSubstr("exit code 0, but sleep (pid "));
+  EXPECT_THAT(text, HasSubstr("exit code 0 with input /its/input, but sleep (pid "));
   EXPECT_THAT(text, HasSubstr("still writes 'made'; let the command wait for what it starts, or raise "
                               "troupe.task.writer-grace"));
   EXPECT_EQ(made(), "");
@@ -136,7 +137,7 @@ TEST_F(output_writers, that_write_nothing_for_their_grace_fail_the_task_by_name)
 
 TEST_F(output_writers, have_the_time_of_their_task) {
   run(R"(sleep 1000 >"$1" &)", std::chrono::hours{1}, std::chrono::milliseconds{100});
-  EXPECT_THAT(failure(), HasSubstr("100ms"));
+  EXPECT_THAT(failure(), AllOf(HasSubstr("100ms"), HasSubstr("; input: /its/input")));
   EXPECT_THAT(children(), IsEmpty());
 }
 
