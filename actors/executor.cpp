@@ -334,6 +334,7 @@ void executor_state::end_late_stages(const executor_orders& orders) {
 
 /// Leaves on its own account: the driver hears of it first, if it can be reached.
 void executor_state::leave(executor_pointer self, error why) {
+  if (now_in == phase::leaving) return; // as when each process of a service is told to end, and passes it on
   if (now_in != phase::active) return finish(self, std::move(why));
   transition("executor", now_in, phase::leaving);
   reason = std::move(why);
@@ -441,7 +442,7 @@ local_executor_actor::behavior_type executor_behavior(executor_pointer self, exe
       },
       [self](const local_message<outcome_batch>& outcomes) {
         auto& s = state_of(self);
-        if (s.now_in != phase::active) return;
+        if (s.now_in != phase::active && s.now_in != phase::leaving) return;
         s.core->on_outcomes(*outcomes, s.effects_buffer);
         executor_report content;
         content.outcomes.push_back(outcomes.shared());

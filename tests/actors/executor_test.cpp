@@ -106,9 +106,11 @@ driver_actor spawn_door(caf::actor_system& system, std::shared_ptr<heard_by_both
         [](const boxed<explain_query>&) -> caf::result<boxed<job_explanation>> { return no(); },
         [](const boxed<placement_query>&) -> caf::result<boxed<placement_answer>> { return no(); },
         [heard](const boxed<goodbye>& leaving) {
-          std::lock_guard lock{heard->mutex};
-          heard->goodbyes.push_back(leaving);
-          heard->order.emplace_back("goodbye");
+          {
+            std::lock_guard lock{heard->mutex};
+            heard->goodbyes.push_back(leaving);
+            heard->order.emplace_back("goodbye");
+          }
           heard->before_goodbye_is_answered();
           return box(acknowledged{});
         },
@@ -468,6 +470,7 @@ TEST_F(executor, hears_while_it_leaves_that_a_stage_has_run_into_its_time_out) {
   };
   ASSERT_TRUE(testing::wait_until([&] { return content(files.path() + "/1/1.0.0/stderr") == "the cause\n"; }));
   heard->before_goodbye_is_answered = [&] {
+    shut_down(tested); // once more, as where a whole service is told to end
     executor_orders late;
     late.epoch = epoch;
     late.sequence = 2;
@@ -477,6 +480,19 @@ TEST_F(executor, hears_while_it_leaves_that_a_stage_has_run_into_its_time_out) {
   shut_down(tested);
   EXPECT_TRUE(how_it_ended().second);
   EXPECT_EQ(content(files.path() + "/.troupe/logs/session-of-tests-1/1.0.0.err"), "the cause\n");
+}
+
+TEST_F(executor, tells_while_it_leaves_how_its_tasks_have_ended) {
+  ASSERT_TRUE(await_admission());
+  door_of_tasks.close();
+  order(work(1, 1, decltype(waiting_task)::index()));
+  ASSERT_TRUE(door_of_tasks.await(1));
+  heard->before_goodbye_is_answered = [&] {
+    door_of_tasks.open();
+    EXPECT_TRUE(testing::wait_until([&] { return outcomes() == 1; }));
+  };
+  shut_down(tested);
+  EXPECT_TRUE(how_it_ended().second);
 }
 
 TEST_F(executor, ends_when_the_driver_stops_the_session) {
