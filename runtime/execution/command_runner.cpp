@@ -290,7 +290,8 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
       if (tries == pauses_for_room.size()) return false;
       pollfd asked{stop.fd(), POLLIN, 0};
       const auto pause = std::chrono::milliseconds{pauses_for_room[tries++]}.count();
-      return ::poll(&asked, 1, static_cast<int>(pause)) == 0;
+      ::poll(&asked, 1, static_cast<int>(pause));
+      return !stop.requested();
     };
     const auto staged = stage_outputs(directory, place, outputs, again);
     if (!staged) {
@@ -298,7 +299,9 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
       if (why.code == ec::not_found)
         if (const auto other = file_left_in(directory, outputs); !other.empty())
           why.message += "; it has left '" + other + "'";
-      const bool is_certain = why.code == ec::invalid_argument || why.code == ec::overloaded;
+      // The outputs of other hosts may have room.
+      const bool is_for_all = !settings.hand_over || !may_differ_between_hosts(place.to);
+      const bool is_certain = why.code == ec::invalid_argument || (why.code == ec::overloaded && is_for_all);
       return is_certain ? failed_for_certain(why) : failed(why);
     }
     bytes = *staged;
@@ -339,6 +342,7 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     if (!decoded) return failed_for_certain(decoded.error());
     arguments = std::move(*decoded);
   }
+  const auto inputs = arguments.inputs; // as people know them, wherever they are read
   const auto name = std::to_string(task.stage.stage.value) + "." + std::to_string(task.partition) + "." +
                     std::to_string(task.attempt);
   const auto directory = make_directory(settings, task.stage.job, name, task.partition + task.attempt);
@@ -437,22 +441,21 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   attempt_end end;
   if (waited.overdue) {
     end = failed_attempt(task_status::failed, describe_time_limit(spec.arguments.front(), task.stage.task_timeout) +
-                                                  named_by_inputs(arguments.inputs, "; input: "));
+                                                  named_by_inputs(inputs, "; input: "));
     end.failure->cause = failure_cause::time_limit;
     end.failure->exit_code = ended->exit_code;
     end.failure->signal = ended->signal;
   } else if (took_too_much || ended->signal != 0 || ended->exit_code != 0) {
     const auto& name_of_it = spec.arguments.front();
-    auto text =
-        describe(name_of_it, *ended) + named_by_inputs(arguments.inputs) + hint_at_names(task.program, *directory);
+    auto text = describe(name_of_it, *ended) + named_by_inputs(inputs) + hint_at_names(task.program, *directory);
     if (!has_room(*directory)) text += "; there is no room left in " + *directory + " (troupe.local.dir)";
     auto cause = ended->signal != 0 ? failure_cause::signal : failure_cause::exit_code;
     if (took_too_much) {
       text = describe_excess(name_of_it, waited.excess.value_or(used.peak_memory), limit, files) +
-             named_by_inputs(arguments.inputs, "; input: ");
+             named_by_inputs(inputs, "; input: ");
       cause = failure_cause::memory_limit;
     } else if (used.killed && was_killed(*ended)) {
-      text = describe_starvation(name_of_it, used) + named_by_inputs(arguments.inputs, "; input: ");
+      text = describe_starvation(name_of_it, used) + named_by_inputs(inputs, "; input: ");
       cause = failure_cause::memory_limit;
     }
     end = failed_attempt(task_status::failed, text);
@@ -461,14 +464,13 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
     end.failure->signal = ended->signal;
   } else if (!waited.stopped && !stop.requested() && !rest.writers.empty()) {
     end = failed_attempt(task_status::failed,
-                         describe(spec.arguments.front(), *ended) + named_by_inputs(arguments.inputs) + ", but " +
-                             rest.writers +
+                         describe(spec.arguments.front(), *ended) + named_by_inputs(inputs) + ", but " + rest.writers +
                              "; let the command wait for what it starts, or raise troupe.task.writer-grace");
   } else if (!waited.stopped && !stop.requested()) {
     end = stage(task, settings, *directory, name, arguments.outputs, place, stop);
     if (end.failure) {
       end.failure->message =
-          bounded_text(end.failure->message + named_by_inputs(arguments.inputs, "; input: "), max_failure_message);
+          bounded_text(end.failure->message + named_by_inputs(inputs, "; input: "), max_failure_message);
     } else {
       // Where it has outputs, the rest is the tool's own, but for a folder called as a shell calls the user's own.
       end.left = arguments.outputs.empty() ? file_left_in(*directory, {}) : file_left_in_home(*directory);
