@@ -202,10 +202,11 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   const bool all_seen = each_output_in(directory.string(), [&](std::string name) {
     if (own.made.contains(name) || own.others.contains(name)) return;
     const auto whose = run_of.find(name);
-    if (whose == run_of.end()) {
-      // A run that was interrupted has recorded nothing; its files are marked.
-      const auto made = made_by(directory.string(), name);
-      if (made.by != maker::task) return of_nobody.add(std::move(name));
+    // A run that was killed has recorded nothing, and may have replaced what another one has; its files are marked.
+    const auto made = made_by(directory.string(), name);
+    const bool is_marked = made.by == maker::task;
+    if (whose == run_of.end() || (is_marked && session_of(made.run) != session_of(whose->second))) {
+      if (!is_marked) return of_nobody.add(std::move(name));
       if (made.run == session_of(run) + "-" + std::to_string(progress.stage.value)) return;
       any_marked = true;
       return of_earlier_runs.add(std::move(name));
@@ -247,7 +248,7 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
       const auto line = parse_line(text);
       if (!line || line->run == run) return;
       const auto stays = [&](const std::string& name) {
-        const bool is_there = all_seen ? there.contains(name) : !own.made.contains(name);
+        const bool is_there = all_seen ? there.contains(name) : !own.made.contains(name) && !own.others.contains(name);
         return is_there && run_of.at(name) == line->run;
       };
       if (line->outputs ? std::any_of(line->outputs->begin(), line->outputs->end(), stays)

@@ -119,16 +119,18 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   int code = 0;
   std::string failure;
   std::string attempts;
+  bool is_told = true; // an interruption explains all but a job that had failed before it
   try {
     session own{jobs, std::move(session_opts)};
     body(own);
   } catch (const job_error& e) {
     failure = e.what();
     code = exit_code_of(e.code());
-    if (!goes_to_driver(s) && !stop.requested())
-      attempts = failed_attempts(*jobs, e.progress().job, (*app)->directory());
+    is_told = !stop.requested() || e.progress().state == job_state::failed;
+    if (!goes_to_driver(s) && is_told) attempts = failed_attempts(*jobs, e.progress().job, (*app)->directory());
   } catch (...) {
     failure = text_of_exception();
+    is_told = !stop.requested();
     code = 1;
   }
   if (auto lost = loss_of_output(); !lost.empty() && code == 0) {
@@ -137,8 +139,7 @@ int run(int argc, char** argv, const std::function<void(session&)>& body, const 
   }
   app->reset();
   display.finish();
-  if (code != 0 && !stop.requested())
-    std::cerr << "troupe: " << printable(failure, true) << '\n' << printable(attempts, true);
+  if (code != 0 && is_told) std::cerr << "troupe: " << printable(failure, true) << '\n' << printable(attempts, true);
   if (stop.requested()) {
     std::cerr << "troupe: interrupted\n";
     return 130;

@@ -63,13 +63,12 @@ void print_end(const job_end& end, const destination& where) {
 }
 
 /// Records what the job has made, and names files beside it that it has not.
+/// @param interrupted nobody may know any more what it has made; what it has replaced is no earlier run's in any case
 void say_what_is_whose(output_record& record, const std::string& session, const job_end& end,
-                       const result<std::vector<task_placement>>& done) {
+                       const result<std::vector<task_placement>>& done, bool interrupted) {
   const auto say = [](const std::string& sentence) { std::cerr << "troupe: " << printable(sentence, true) << '\n'; };
   try {
-    if (!done && end.progress.state != job_state::cancelled)
-      return say("what the job has made is not recorded beside it: " + done.error().message);
-    // Of one that was interrupted nobody may know any more; what it has replaced is not an earlier run's in any case.
+    if (!done && !interrupted) return say("what the job has made is not recorded beside it: " + done.error().message);
     const auto known = done ? *done : std::vector<task_placement>{};
     for (const auto& sentence : record.finish(session, end, known)) say(sentence);
   } catch (const std::exception& e) { // such as no memory: the job is as it is
@@ -154,9 +153,10 @@ int run(const cluster_flags& flags, const std::string& job_file, bool overwrite)
   display.finish();
   for (const auto& warning : left_files(end.progress))
     std::cerr << "troupe: warning: " << printable(warning, true) << '\n';
-  if (end.job) say_what_is_whose(record, session, end, done);
+  if (stop.requested()) std::cerr << "troupe: interrupted\n";
+  if (end.job) say_what_is_whose(record, session, end, done, stop.requested());
   if (stop.requested()) {
-    std::cerr << "troupe: interrupted\n";
+    if (end.progress.state == job_state::failed) static_cast<void>(complain(end.failure, false));
     if (flags.json && !end.job) print_json({{"error", json_of(make_error(ec::cancelled, "interrupted"))}});
     return 130;
   }

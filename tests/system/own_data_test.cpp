@@ -231,27 +231,39 @@ TEST_P(records, tell_of_what_a_killed_run_has_left) {
 }
 
 /// No line says any more that the first run has made what the second one has replaced.
-TEST_P(records, of_an_interrupted_run_say_what_it_has_replaced) {
-  for (const auto* name : {"a.txt", "b.txt"}) std::ofstream{at(name)} << "text";
+TEST_P(records, say_what_a_run_has_replaced_that_did_not_end_in_order) {
   const std::string copies = "run: [sh, -c, 'cp $0 $1', '{input}', '{output}'], outputs: ['{stem}.out']";
-  EXPECT_EQ(run_job("for-each: [a.txt, b.txt], " + copies), 0) << last_output;
-  const auto earlier = content(at("out/.troupe/make.jsonl"));
-  std::ofstream{at("a.txt")} << "longer";
-  std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: a.txt, " + copies +
-                                       "}\n  wait: {after: {make: all}, run: [sleep, '1000']}\n";
-  const auto process = started({"run", at("job.yaml"), "--overwrite", "--master", GetParam()});
-  ASSERT_TRUE(testing::wait_until([&] { return content(at("out/make/a.out")) == "longer"; })) << process->output();
-  process->kill(SIGINT);
-  EXPECT_EQ(process->wait(), 130) << process->output();
-  EXPECT_THAT(process->output(), HasSubstr("1 file of an earlier run in " + at("out/make") + ": b.out (job own, "));
-  const auto record = content(at("out/.troupe/make.jsonl"));
   const auto line = [](const std::string& text, const std::string& output) {
     const auto found = text.find("\"outputs\":[\"" + output);
     const auto begin = found == text.npos ? text.npos : text.rfind('\n', found);
     return begin == text.npos ? std::string{} : text.substr(begin, text.find('\n', found) - begin);
   };
-  EXPECT_EQ(line(record, "b.out"), line(earlier, "b.out"));
-  EXPECT_THAT(record, Not(HasSubstr(line(earlier, "a.out"))));
+  for (const auto signal : {SIGINT, SIGKILL}) {
+    for (const auto* name : {"a.txt", "b.txt", "c.txt"}) std::ofstream{at(name)} << "text";
+    if (signal == SIGKILL && ::setxattr(at("a.txt").c_str(), "user.probe", "x", 1, 0) != 0)
+      GTEST_SKIP() << "files here keep no marks";
+    EXPECT_EQ(run_job("for-each: [a.txt, b.txt], " + copies, {"--overwrite"}), 0) << last_output;
+    const auto earlier = content(at("out/.troupe/make.jsonl"));
+    ASSERT_NE(line(earlier, "a.out"), "") << earlier;
+    std::ofstream{at("a.txt")} << "longer";
+    std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: a.txt, " + copies +
+                                         "}\n  wait: {after: {make: all}, run: [sleep, '1000']}\n";
+    const auto process = started({"run", at("job.yaml"), "--overwrite", "--master", GetParam()});
+    ASSERT_TRUE(testing::wait_until([&] { return content(at("out/make/a.out")) == "longer"; })) << process->output();
+    process->kill(signal);
+    EXPECT_EQ(process->wait(), signal == SIGINT ? 130 : 128 + SIGKILL) << process->output();
+    auto said = process->output();
+    if (signal == SIGKILL) { // the next one finds out
+      EXPECT_EQ(run_job("for-each: c.txt, " + copies), 0) << last_output;
+      said = last_output;
+    }
+    EXPECT_THAT(said,
+                HasSubstr(signal == SIGINT ? "1 file of an earlier run in " + at("out/make") + ": b.out (job own, "
+                                           : "2 files of earlier runs in " + at("out/make") + ": a.out, b.out\n"));
+    const auto record = content(at("out/.troupe/make.jsonl"));
+    EXPECT_THAT(record, HasSubstr(line(earlier, "b.out")));
+    EXPECT_THAT(record, Not(HasSubstr(line(earlier, "a.out"))));
+  }
 }
 
 TEST_P(records, of_a_pipeline_say_what_was_read) {
@@ -294,6 +306,22 @@ TEST_P(failed_commands, have_said_why_when_all_is_over) {
   EXPECT_EQ(run_job(fails, {"--conf", "troupe.logs.keep=0"}), 1);
   EXPECT_THAT(last_output, Not(HasSubstr(".err")));
   EXPECT_FALSE(fs::exists(at("out")));
+}
+
+TEST_P(failed_commands, have_said_why_where_their_user_cannot_wait) {
+  for (const auto* name : {"a.txt", "b.txt"}) std::ofstream{at(name)} << "text";
+  const auto process =
+      started({"run",
+               job("for-each: [a.txt, b.txt], run: [sh, -c, 'case {input} in *a.txt) trap \"\" TERM; touch " +
+                   at("begun") + "; until [ -e " + at("go") + " ]; do sleep 0.01; done;; *) until [ -e " + at("begun") +
+                   " ]; do sleep 0.01; done; exit 3;; esac']"),
+               "--master", GetParam(), "--conf", "troupe.task.max-failures=1", "--conf", "troupe.task.kill-grace=1h"});
+  ASSERT_TRUE(testing::wait_until([&] { return process->output().find("failed after") != std::string::npos; }))
+      << process->output();
+  process->kill(SIGINT);
+  std::ofstream{at("go")} << "";
+  EXPECT_EQ(process->wait(), 130) << process->output();
+  EXPECT_THAT(process->output(), AllOf(HasSubstr("interrupted\n"), HasSubstr("exit code 3 with input " + at("b.txt"))));
 }
 
 TEST_P(failed_commands, say_that_what_they_have_printed_cannot_be_kept) {
