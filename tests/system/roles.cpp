@@ -195,6 +195,23 @@ int play_stubborn_client(int argc, char** argv) {
   });
 }
 
+/// A program whose job has failed while a task of it still runs, until there is a file `go` in its directory.
+/// ARGUMENTS: the directory, then those of troupe::run.
+int play_failing_client(int argc, char** argv) {
+  const std::string directory = argv[1];
+  argv[1] = argv[0];
+  return run(argc - 1, argv + 1, [&](session& session) {
+    session.range(0, 2, 2).foreach (with(directory), [](const std::string& folder, std::int64_t number) {
+      if (number == 1) {
+        testing::wait_until([&] { return std::filesystem::exists(folder + "/begun"); });
+        throw std::runtime_error("the cause");
+      }
+      std::ofstream{folder + "/begun"} << "";
+      testing::wait_until([&] { return std::filesystem::exists(folder + "/go"); });
+    });
+  });
+}
+
 } // namespace
 
 std::optional<int> play_role(int argc, char** argv) {
@@ -210,6 +227,7 @@ std::optional<int> play_role(int argc, char** argv) {
     if (role == "services") return play_services(arguments);
     argv[1] = argv[0];
     if (role == "client") return play_client(argc - 1, argv + 1);
+    if (role == "failing-client") return play_failing_client(argc - 1, argv + 1);
     if (role == "stubborn-client") return play_stubborn_client(argc - 1, argv + 1);
     if (role == "waiting-client") return play_waiting_client(argc - 1, argv + 1);
     std::cerr << "there is no role " << role << std::endl;

@@ -237,6 +237,19 @@ TEST(an_interrupted_program, takes_its_executors_along_though_it_computes_on) {
   EXPECT_TRUE(testing::wait_until([&] { return (left = testing::processes_of(run)).empty(); })) << left.front().text();
 }
 
+TEST(an_interrupted_program, says_why_its_job_had_failed_before) {
+  const testing::temporary_directory base;
+  role_process client{"failing-client",
+                      {base.path(), "--master", "local[2]", "--conf", "troupe.task.max-failures=1", "--conf",
+                       "troupe.task.kill-grace=1h"}};
+  ASSERT_TRUE(testing::wait_until([&] { return client.output().find("failed after") != std::string::npos; }))
+      << client.output();
+  client.kill(SIGINT);
+  std::ofstream{base.path() + "/go"} << "";
+  EXPECT_EQ(client.wait(), 130) << client.output();
+  EXPECT_THAT(client.output(), ::testing::AllOf(HasSubstr("the cause\n"), HasSubstr("troupe: interrupted\n")));
+}
+
 TEST(an_interrupted_program, ends_after_its_grace_though_it_computes_on) {
   const testing::temporary_directory base;
   const auto run = base.path() + "/run";
