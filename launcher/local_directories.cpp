@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/execution/files_in_memory.hpp>
 
 namespace troupe {
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 /// The directories themselves may be everybody's, as scratch disks are.
 std::string base_in(const std::string& directory, const settings& s) {
-  auto base = (fs::path{directory} / run_directory::private_name()).lexically_normal().string();
+  auto base = plain_path(fs::path{directory} / run_directory::private_name());
   // It may be the base of run directories, written in another way: one place has one name.
   auto runs = run_directory::base_of(s.get(keys::run_directory));
   std::error_code ignored;

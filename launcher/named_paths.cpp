@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <utility>
+
+#include <troupe/runtime/config/path_text.hpp>
 
 namespace troupe {
 namespace {
@@ -91,7 +92,7 @@ std::vector<named_path> named_paths(std::string_view text, const variable_values
       if (!path.starts_with('/')) continue;
       const auto open = path.find_first_of(open_part);
       const auto known = open == path.npos ? path.size() : path.rfind('/', open) + 1;
-      named_path named{std::string{word}, std::filesystem::path{path.substr(0, known)}.lexically_normal().string(),
+      named_path named{std::string{word}, plain_path(path.substr(0, known)),
                        pattern_of(std::string_view{path}.substr(known))};
       while (named.fixed.size() > 1 && named.fixed.ends_with('/')) named.fixed.pop_back();
       if (leads && named.pattern.empty())

@@ -13,6 +13,7 @@
 #include <troupe/launcher/run_directory.hpp>
 #include <troupe/launcher/text_table.hpp>
 #include <troupe/runtime/config/cluster_file.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/profile_settings.hpp>
 #include <troupe/runtime/config/task_variables.hpp>
 
@@ -21,7 +22,7 @@ namespace {
 
 std::string absolute(const std::string& file) {
   std::error_code unknown;
-  return std::filesystem::absolute(file, unknown).lexically_normal().string();
+  return plain_path(std::filesystem::absolute(file, unknown));
 }
 
 std::string executors(std::size_t count) { return std::to_string(count) + (count == 1 ? " executor" : " executors"); }

@@ -60,7 +60,7 @@ private:
       if (!path) return path.error();
       const auto expanded = expand_path(*path);
       if (!expanded) return yaml_error(file_, output->line, "output = " + *path + ": " + expanded.error().message);
-      output_ = (fs::path{directory_} / *expanded).lexically_normal().string();
+      output_ = plain_path(fs::path{directory_} / *expanded);
       while (output_.ends_with('/')) output_.pop_back();
     }
     if (const auto* failures = root_.find("max-failures")) {
@@ -220,14 +220,14 @@ private:
 };
 
 result<std::vector<std::string>> find_paths(const std::string& directory, const std::string& pattern) {
-  const auto literal = (fs::path{directory} / pattern).lexically_normal().string();
+  const auto literal = plain_path(fs::path{directory} / pattern);
   struct stat info {};
   if (::stat(literal.c_str(), &info) == 0) return std::vector<std::string>{literal};
   const auto whole = fs::path{pattern}.is_absolute() ? pattern : escape_pattern(directory) + "/" + pattern;
   const auto found = matching_paths(whole);
   if (!found) return found.error();
   std::vector<std::string> out;
-  for (const auto& path : *found) out.push_back(fs::path{path}.lexically_normal().string());
+  for (const auto& path : *found) out.push_back(plain_path(path));
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -253,7 +253,7 @@ result<job_spec> load_job(const std::string& path, const job_defaults& defaults)
   std::error_code failure;
   const auto absolute = fs::absolute(path, failure);
   if (failure) return make_error(ec::io, "cannot resolve " + path + ": " + failure.message());
-  return read_job(*document, absolute.lexically_normal().parent_path().string(), defaults, system_path_finder());
+  return read_job(*document, fs::path{plain_path(absolute)}.parent_path().string(), defaults, system_path_finder());
 }
 
 } // namespace troupe

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include <troupe/runtime/config/path_pattern.hpp>
+#include <troupe/runtime/config/path_text.hpp>
 #include <troupe/runtime/config/yaml_document.hpp>
 
 namespace troupe {
@@ -58,8 +59,10 @@ std::vector<std::string> paths_within(const std::string& text) {
 }
 
 std::string whole_pattern(const job_folders& job, const std::string& text) {
-  const auto whole = text.starts_with('/') ? text : escape_pattern(job.directory) + "/" + text;
-  return fs::path{whole}.lexically_normal().string();
+  const auto open = text.find_first_of("*?[\\");
+  const auto known = open == text.npos ? text.size() : text.rfind('/', open) + 1;
+  const auto rest = fs::path{text.substr(known)}.lexically_normal().string();
+  return escape_pattern(plain_path(fs::path{job.directory} / text.substr(0, known))) + rest;
 }
 
 bool finds_outputs(const job_folders& job, const std::string& pattern, const declared_stage& maker) {
@@ -234,7 +237,7 @@ private:
   }
 
   result<void> check_path(std::size_t stage, const named_at& where, const std::string& path) {
-    const auto whole = (fs::path{job_.directory} / path).lexically_normal().string();
+    const auto whole = plain_path(fs::path{job_.directory} / path);
     for (const auto& place : places_.way(whole)) {
       const auto found = outputs_.find(place);
       if (found == outputs_.end() || comes_before(found->second.stage, stage)) continue;
@@ -246,7 +249,7 @@ private:
 
   /// What a shell finds by it may have been left by an earlier run.
   result<void> check_shell_pattern(std::size_t stage, const named_at& where, const std::string& path) {
-    const auto pattern = fs::path{path}.lexically_normal().string();
+    const auto pattern = whole_pattern(job_, path);
     const auto fixed = pattern.substr(0, pattern.find_first_of("*?["));
     if (fixed.size() == pattern.size()) return {};
     if (!fixed.starts_with(job_.output + "/")) {

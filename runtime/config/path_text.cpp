@@ -1,6 +1,7 @@
 #include <troupe/runtime/config/path_text.hpp>
 
 #include <cstdlib>
+#include <system_error>
 
 namespace troupe {
 namespace {
@@ -101,6 +102,23 @@ bool has_variables(std::string_view path) { return path.starts_with('~') || path
 result<std::string> expand_path(std::string_view path, const variable_lookup& lookup,
                                 const std::function<std::string(std::string_view)>& insert) {
   return path_expander{path, lookup, insert}.expand();
+}
+
+std::string plain_path(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  fs::path out = path.root_path();
+  for (const auto& part : path.relative_path()) {
+    if (part == ".") continue;
+    if (part != ".." || out.empty() || out.filename() == part) {
+      out /= part;
+      continue;
+    }
+    std::error_code unknown;
+    const bool is_link = fs::is_symlink(fs::symlink_status(out, unknown));
+    const auto real = is_link ? fs::canonical(out, unknown) : out;
+    out = is_link && unknown ? out / part : real.parent_path(); // what leads nowhere is left as it is
+  }
+  return out.string();
 }
 
 std::string as_path_text(std::string_view path) {

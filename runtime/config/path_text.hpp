@@ -3,6 +3,7 @@
 /// Paths as people write them: `~` at the begin and `$NAME` or `${NAME}` anywhere stand for what a shell would put
 /// there. One rule for job files, configuration and options.
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -34,6 +35,10 @@ inline bool has_part_for_a_shell(std::string_view path) {
 /// cure: a variable that is not set or empty, `~name`, `${…}` with something else than a name in it, `$(…)`.
 result<std::string> expand_path(std::string_view path, const variable_lookup& lookup = environment_variable,
                                 const std::function<std::string(std::string_view)>& insert = {});
+
+/// Another name for what the system finds at this path, without `.`, and where it is absolute without `..`: behind a
+/// link that leads to a folder, `..` is the folder above that one. A `/` at its end stays.
+std::string plain_path(const std::filesystem::path& path);
 
 /// A text that `expand_path` makes this path of. @pre it does not begin with `~`
 std::string as_path_text(std::string_view path);

@@ -106,7 +106,7 @@ private:
       if (!expanded)
         return yaml_error(file_, script->line,
                           what + ".discovery-script = " + show_value(*path) + ": " + expanded.error().message);
-      request.discovery_script = (std::filesystem::path{directory_} / *expanded).lexically_normal().string();
+      request.discovery_script = plain_path(std::filesystem::path{directory_} / *expanded);
     }
     if (const auto* vendor = node.find("vendor")) {
       auto text = read_text(file_, *vendor, what + ".vendor");

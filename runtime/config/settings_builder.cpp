@@ -114,7 +114,7 @@ result<void> settings_builder::put(std::string_view name, std::string_view text,
   const auto find_path = [&](std::string& path) -> result<void> {
     auto expanded = expand_(path);
     if (!expanded) return fault(origin, std::string{name} + " = " + show_value(text) + ": " + expanded.error().message);
-    path = (std::filesystem::path{directory} / *expanded).lexically_normal().string();
+    path = plain_path(std::filesystem::path{directory} / *expanded);
     return {};
   };
   if (match->entry->type == setting_type::path && !text.empty())

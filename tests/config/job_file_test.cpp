@@ -403,6 +403,26 @@ TEST_F(job_files, patterns_are_found_beside_the_file_in_byte_order) {
   EXPECT_THAT(missed.error().message, HasSubstr("/day/endless': Too many levels of symbolic links"));
 }
 
+/// As a project that lies on another disk, and is reached by a link in the user's home.
+TEST_F(job_files, that_are_reached_by_a_link_have_the_paths_that_the_system_has) {
+  const auto beside = directory_.parent_path() / "elsewhere/deep";
+  std::filesystem::create_directories(beside / "project");
+  std::filesystem::create_directories(beside / "data");
+  std::ofstream{beside / "data/a.fq"} << "the right one";
+  std::filesystem::create_directory_symlink(beside / "project", directory_ / "project");
+  std::ofstream{beside / "project/job.yaml"}
+      << "name: j\noutput: ../out\nstages: {a: {for-each: ../data/a.fq, run: [x, '{input}']}, b: {for-each: "
+         "'../data/*.fq', run: [x, '{input}']}}\n";
+  const auto job = load_job((directory_ / "project/job.yaml").string(), {});
+  ASSERT_TRUE(job) << job.error().message;
+  const auto real = std::filesystem::canonical(beside);
+  EXPECT_EQ(program(job->stages[0]).output_directory, (real / "out/a").string());
+  for (const auto& stage : job->stages) {
+    ASSERT_EQ(stage.tasks, 1u);
+    EXPECT_THAT(decode_command_arguments((*stage.arguments)[0])->inputs, ElementsAre((real / "data/a.fq").string()));
+  }
+}
+
 TEST_F(job_files, have_paths_as_people_write_them) {
   ::setenv("TROUPE_TEST_PLACE", directory_.c_str(), 1);
   const auto loaded = [&](const std::string& text) {

@@ -1,5 +1,7 @@
 #include "support.hpp"
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include <troupe/runtime/config/path_pattern.hpp>
@@ -49,6 +51,24 @@ TEST(path_text, is_refused_with_the_cure) {
 TEST(path_text, is_told_from_what_is_for_a_shell) {
   for (const auto* text : {"~", "~/x", "$X", "a${X}", "$(x)", "$$X"}) EXPECT_TRUE(is_for_a_shell(text)) << text;
   for (const auto* text : {"x~", "~x", "a$", "$1", "$.x", "{stem}"}) EXPECT_FALSE(is_for_a_shell(text)) << text;
+}
+
+TEST(path_text, is_made_plain_as_the_system_reads_it) {
+  EXPECT_EQ(plain_path("/../a/./b//../c/"), "/a/c/");
+  EXPECT_EQ(plain_path("/"), "/");
+  EXPECT_EQ(plain_path("../../a/./../b"), "../../b");
+  auto base = (std::filesystem::temp_directory_path() / "troupe-plain-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(base.data()), nullptr);
+  const auto real = std::filesystem::canonical(base).string();
+  std::filesystem::create_directories(base + "/real/deep");
+  std::filesystem::create_directory_symlink("real/deep", base + "/link");
+  std::filesystem::create_symlink("nothing", base + "/lost");
+  EXPECT_EQ(plain_path(base + "/link/../x"), real + "/real/x");
+  EXPECT_EQ(plain_path(base + "/link/../../x"), real + "/x");
+  EXPECT_EQ(plain_path(base + "/link/./x"), base + "/link/x") << "a name that people know stays";
+  EXPECT_EQ(plain_path(base + "/lost/../x"), base + "/lost/../x");
+  EXPECT_EQ(plain_path(base + "/none/../x"), base + "/x");
+  std::filesystem::remove_all(base);
 }
 
 TEST(path_text, can_be_made_of_a_path) { EXPECT_EQ(expanded(as_path_text("/a$SCRATCH/$$")), "/a$SCRATCH/$$"); }
