@@ -198,7 +198,7 @@ attempt_end failed_for_certain(const error& why) {
 /// In a way that no other attempt on this machine can change, as the code tells; executors of other machines may have
 /// what is missing here.
 attempt_end failed_here(const error& why, const command_settings& settings) {
-  const bool lasts = why.code == ec::not_found || why.code == ec::invalid_argument;
+  const bool lasts = why.code == ec::not_found || why.code == ec::invalid_argument || why.code == ec::overloaded;
   return lasts && !settings.hand_over ? failed_for_certain(why) : failed(why);
 }
 
@@ -279,21 +279,31 @@ attempt_end hand_on(const command_task& task, const std::vector<std::string>& ou
   }
 }
 
+/// Waits for what is wanting, room above all, each time longer.
+class patience_with_disk {
+public:
+  explicit patience_with_disk(const stop_event& stop) : stop_(stop) {}
+
+  /// @returns whether to try once more
+  bool operator()() {
+    if (tries_ == pauses_for_room.size()) return false;
+    pollfd asked{stop_.fd(), POLLIN, 0};
+    ::poll(&asked, 1, static_cast<int>(std::chrono::milliseconds{pauses_for_room[tries_++]}.count()));
+    return !stop_.requested();
+  }
+
+private:
+  const stop_event& stop_;
+  std::size_t tries_ = 0;
+};
+
 /// Leaves the outputs of a command that ended well in `place`, and with the executor where other hosts may read them.
 attempt_end stage(const command_task& task, const command_settings& settings, const std::string& directory,
                   const std::string& name, const std::vector<std::string>& outputs, const staging_place& place,
                   const stop_event& stop) {
   std::uint64_t bytes = 0;
   if (!outputs.empty()) {
-    std::size_t tries = 0;
-    const auto again = [&] {
-      if (tries == pauses_for_room.size()) return false;
-      pollfd asked{stop.fd(), POLLIN, 0};
-      const auto pause = std::chrono::milliseconds{pauses_for_room[tries++]}.count();
-      ::poll(&asked, 1, static_cast<int>(pause));
-      return !stop.requested();
-    };
-    const auto staged = stage_outputs(directory, place, outputs, again);
+    const auto staged = stage_outputs(directory, place, outputs, patience_with_disk{stop});
     if (!staged) {
       auto why = staged.error();
       if (why.code == ec::not_found)
@@ -351,7 +361,11 @@ attempt_end run(const command_task& task, const command_settings& settings, cons
   if (settings.logs) settings.logs->tidy_once(task.program.output_directory);
   staging_place place;
   if (!arguments.outputs.empty()) {
-    auto found = settings.staging->place_for(task.stage.stage, task.partition, task.attempt);
+    const auto find = [&] { return settings.staging->place_for(task.stage.stage, task.partition, task.attempt); };
+    auto found = find();
+    for (patience_with_disk again{stop};
+         !found && (found.error().code == ec::io || found.error().code == ec::overloaded) && again();)
+      found = find();
     if (!found) return failed_here(found.error(), settings);
     place = std::move(*found);
   }

@@ -68,6 +68,8 @@ bool may_pass(int why) {
   return std::find(passing.begin(), passing.end(), why) != passing.end();
 }
 
+bool is_full(int why) { return why == ENOSPC || why == EDQUOT; }
+
 result<std::uint64_t> stage_outputs(const std::string& from, const staging_place& place,
                                     const std::vector<std::string>& names, const std::function<bool()>& again) {
   std::uint64_t bytes = 0;
@@ -102,9 +104,8 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
   const auto fault = [&](const std::string& what, int why) {
     if (!is_directory(place.root))
       return make_error(ec::cancelled, "its job is over: " + place.root + ", where its outputs would wait, is gone");
-    const bool is_full = why == ENOSPC || why == EDQUOT;
-    return make_error(is_full ? ec::overloaded : ec::io,
-                      what + ": " + std::strerror(why) + (is_full ? "; make room there" : ""));
+    return make_error(is_full(why) ? ec::overloaded : ec::io,
+                      what + ": " + std::strerror(why) + (is_full(why) ? "; make room there" : ""));
   };
   // Until it succeeds, or fails in a way that does not pass.
   const auto patiently = [&](const auto& step) {

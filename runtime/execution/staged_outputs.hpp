@@ -71,6 +71,9 @@ inline constexpr std::array<std::chrono::seconds, 3> pauses_for_room{std::chrono
 /// answer.
 bool may_pass(int why);
 
+/// True of an errno that says that there is no room.
+bool is_full(int why);
+
 /// Removes what waits in the place, if anything does.
 void discard_staged(const staging_place& place) noexcept;
 

@@ -152,8 +152,10 @@ result<std::vector<made_folder>> make_root(const std::string& root) {
                      failed == std::errc::permission_denied || failed == std::errc::operation_not_permitted ||
                      failed == std::errc::read_only_file_system || failed == std::errc::filename_too_long ||
                      failed == std::errc::too_many_symbolic_link_levels;
-  return make_error(lasts ? ec::invalid_argument : ec::io,
-                    "cannot make " + root + ", where outputs would wait: " + failed.message());
+  const bool wants_room = is_full(failed.value());
+  const auto code = lasts ? ec::invalid_argument : wants_room ? ec::overloaded : ec::io;
+  return make_error(code, "cannot make " + root + ", where outputs would wait: " + failed.message() +
+                              (wants_room ? "; make room there" : ""));
 }
 
 void remove_own_staging(const std::string& root, executor_id executor) noexcept {
