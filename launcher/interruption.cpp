@@ -1,8 +1,11 @@
 #include <troupe/launcher/interruption.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <iostream>
 
 #include <pthread.h>
 
@@ -16,6 +19,9 @@ sigset_t watched_signals() {
   sigaddset(&set, SIGUSR2); // our own word to the thread
   return set;
 }
+
+/// After which people are told that something takes its time to end.
+constexpr duration silence = std::chrono::seconds{1};
 
 } // namespace
 
@@ -56,11 +62,21 @@ void interruption::watch() {
     std::thread calling{[handler] {
       if (handler) handler();
     }};
-    const auto limit = grace_ + std::chrono::milliseconds{400};
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
-    const timespec wait{seconds.count(), (limit - seconds).count()};
-    do signal = sigtimedwait(&set, nullptr, &wait);
-    while (signal == SIGUSR2 && !over_);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto deadline = begin + grace_ + std::chrono::milliseconds{400};
+    auto next = std::min<time_point>(deadline, begin + silence);
+    for (bool is_second = false; !is_second && !over_;) {
+      const auto left = std::max<duration>(next - std::chrono::steady_clock::now(), duration::zero());
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+      const timespec wait{seconds.count(), (left - seconds).count()};
+      signal = sigtimedwait(&set, nullptr, &wait);
+      is_second = signal > 0 && signal != SIGUSR2;
+      // The system may wake a thread for none of these signals: that is neither a second one nor the end.
+      if (is_second || std::chrono::steady_clock::now() < next) continue;
+      if (next == deadline) break;
+      next = deadline;
+      if (!over_) std::cerr << "troupe: waits for what is ending; a second Ctrl-C ends it at once\n";
+    }
     if (!over_) std::_Exit(130); // the keepers see our end and clear up
     calling.join();
     return;

@@ -232,6 +232,21 @@ TEST(an_interrupted_program, takes_its_executors_along_though_it_computes_on) {
     return left.empty();
   })) << left.front().text();
   EXPECT_TRUE(testing::is_alive(client.pid())) << "it computes on: " << client.output();
+  // The system wakes who waits for a signal also for none of them, as behind Ctrl-Z and fg. It waits again.
+  const auto waits = [&](const char state) {
+    std::error_code gone;
+    for (fs::directory_iterator thread{"/proc/" + std::to_string(client.pid()) + "/task", gone}, end;
+         !gone && thread != end; thread.increment(gone)) {
+      std::ifstream file{thread->path() / "stat"};
+      const std::string stat{std::istreambuf_iterator<char>{file}, {}};
+      if (stat.find("(troupe-signals) " + std::string(1, state)) != stat.npos) return true;
+    }
+    return false;
+  };
+  client.kill(SIGSTOP);
+  EXPECT_TRUE(testing::wait_until([&] { return waits('T'); }));
+  client.kill(SIGCONT);
+  EXPECT_TRUE(testing::wait_until([&] { return waits('S'); })) << client.output();
   client.kill(SIGINT); // a second signal ends it at once
   EXPECT_EQ(client.wait(), 130) << client.output();
   EXPECT_TRUE(testing::wait_until([&] { return (left = testing::processes_of(run)).empty(); })) << left.front().text();
