@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -28,6 +30,7 @@ namespace fs = std::filesystem;
 constexpr const char* lock_name = "lock";
 constexpr const char* unfinished_prefix = ".new-";
 constexpr time_t unfinished_age = 60; ///< seconds after which nobody is still making it
+constexpr time_t orphan_age = 2;      ///< where its maker is not seen: one in another container is as quick
 
 error failed(const std::string& what, const std::string& path, std::string_view setting) {
   return make_error(ec::io,
@@ -108,6 +111,15 @@ void remove_directory(const std::string& path) {
     remove_tree(over.string());
   else if (errno != ENOENT) // as on a disk without room for another name
     remove_tree(path);
+}
+
+/// Of `.new-NAME.PID`, or of `.new-NAME.PID.NUMBER`, which is being removed.
+bool maker_lives(const std::string& unfinished) {
+  const auto begin = unfinished.find('.', std::strlen(unfinished_prefix));
+  pid_t pid = 0;
+  if (begin == unfinished.npos) return true; // nobody knows
+  std::from_chars(unfinished.data() + begin + 1, unfinished.data() + unfinished.size(), pid);
+  return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
 }
 
 /// Bases of the local directories of a session, as far as the links to its attempts tell: whoever removes the session's
@@ -213,7 +225,9 @@ void run_directory::sweep(const std::string& base, std::time_t now) {
     if (entry.path().filename().string().starts_with(unfinished_prefix)) {
       // Being made, which takes no time, or left by somebody who was killed meanwhile.
       struct stat s {};
-      if (lstat(entry.path().c_str(), &s) == 0 && s.st_uid == geteuid() && now - s.st_ctime > unfinished_age)
+      if (lstat(entry.path().c_str(), &s) != 0 || s.st_uid != geteuid()) continue;
+      const auto age = now - s.st_ctime;
+      if (age > unfinished_age || (age > orphan_age && !maker_lives(entry.path().filename().string())))
         remove_tree(entry.path().string());
       continue;
     }

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace troupe {
@@ -219,6 +220,23 @@ TEST_F(run_directories, that_were_never_finished_are_swept_a_minute_later) {
   EXPECT_TRUE(fs::exists(base + "/.new-half")) << "somebody may be making it";
   run_directory::sweep(base, now + 120);
   EXPECT_FALSE(fs::exists(base + "/.new-half"));
+}
+
+TEST_F(run_directories, that_were_never_finished_go_at_once_where_their_maker_is_dead) {
+  ASSERT_TRUE(run_directory::create(base, "any"));
+  const auto child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const auto own = base + "/.new-half." + std::to_string(::getpid());
+  const auto left = base + "/.new-half." + std::to_string(child);
+  for (const auto& path : {own, left, left + ".3"}) fs::create_directory(path);
+  const auto now = std::time(nullptr);
+  run_directory::sweep(base, now);
+  EXPECT_TRUE(fs::exists(left)) << "it may be made in another container";
+  run_directory::sweep(base, now + 10);
+  EXPECT_TRUE(fs::exists(own));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_FALSE(fs::exists(left + ".3"));
 }
 
 /// Sets a variable, until it goes.
