@@ -136,7 +136,8 @@ std::vector<std::string> output_record::finish(const std::string& session, const
   return sentences;
 }
 
-output_record::stage_outputs output_record::outputs_of(const stage_spec& stage, const std::vector<bool>& done) const {
+output_record::stage_outputs output_record::outputs_of(const stage_spec& stage, const std::vector<bool>& done,
+                                                       const std::string& mark) const {
   stage_outputs out;
   const auto& directory = std::get<command_program>(stage.program).output_directory;
   for (std::size_t p = 0; p < done.size() && p < stage.arguments->size(); ++p) {
@@ -148,7 +149,13 @@ output_record::stage_outputs output_record::outputs_of(const stage_spec& stage, 
       if (::lstat((directory + "/" + name).c_str(), &status) == 0 && changed(status) >= began_ - coarseness)
         fresh.push_back(name);
     }
-    const bool is_whole = done[p] && fresh.size() == decoded->outputs.size();
+    // Of a job that was cancelled some may be put in place without being counted; their marks tell that they are its.
+    const auto is_own = [&](const std::string& name) {
+      const auto made = made_by(directory, name);
+      return made.by == maker::task && made.run == mark;
+    };
+    const bool is_whole =
+        fresh.size() == decoded->outputs.size() && (done[p] || std::all_of(fresh.begin(), fresh.end(), is_own));
     if (is_whole) out.recorded.push_back(static_cast<partition_index>(p));
     (is_whole ? out.made : out.others).insert(fresh.begin(), fresh.end());
   }
@@ -180,7 +187,8 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
   const fs::path directory{program.output_directory};
   struct stat status {};
   if (::stat(directory.c_str(), &status) != 0) return; // nothing was made, or on another machine
-  const auto own = outputs_of(stage, done);
+  const auto mark = session_of(run) + "-" + std::to_string(progress.stage.value);
+  const auto own = outputs_of(stage, done, mark);
   const bool any_done = std::find(done.begin(), done.end(), true) != done.end();
   if (any_done && own.recorded.empty()) return; // what it has made is on another machine
 
@@ -207,7 +215,7 @@ void output_record::finish_stage(const std::string& run, const stage_spec& stage
     const bool is_marked = made.by == maker::task;
     if (whose == run_of.end() || (is_marked && session_of(made.run) != session_of(whose->second))) {
       if (!is_marked) return of_nobody.add(std::move(name));
-      if (made.run == session_of(run) + "-" + std::to_string(progress.stage.value)) return;
+      if (made.run == mark) return;
       any_marked = true;
       return of_earlier_runs.add(std::move(name));
     }

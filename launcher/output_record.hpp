@@ -43,7 +43,8 @@ private:
   struct stage_outputs;
 
   void look_at(const std::string& input);
-  stage_outputs outputs_of(const stage_spec& stage, const std::vector<bool>& done) const;
+  /// @param mark of what the stage has made in this run (made_mark.hpp)
+  stage_outputs outputs_of(const stage_spec& stage, const std::vector<bool>& done, const std::string& mark) const;
   std::string task_line(const std::string& run, const stage_spec& stage, partition_index partition);
   void finish_stage(const std::string& run, const stage_spec& stage, const stage_progress& progress,
                     const std::vector<bool>& done, bool failed, std::vector<std::string>& sentences);

@@ -266,6 +266,23 @@ TEST_P(records, say_what_a_run_has_replaced_that_did_not_end_in_order) {
   }
 }
 
+/// What a command has made just before Ctrl-C may be put in place while the job is being cancelled.
+TEST_P(records, have_what_was_put_in_place_while_its_job_was_cancelled) {
+  std::ofstream{at("a.txt")} << "text";
+  if (::setxattr(at("a.txt").c_str(), "user.probe", "x", 1, 0) != 0) GTEST_SKIP() << "files here keep no marks";
+  const auto process = started(
+      {"run",
+       job("for-each: a.txt, run: [sh, -c, 'until [ -s " + at("pid") +
+           " ]; do sleep 0.01; done; echo x >$0; kill -INT $(cat " + at("pid") + ")', '{output}'], outputs: [o]"),
+       "--master", GetParam()});
+  std::ofstream{at("pid-new")} << process->pid();
+  fs::rename(at("pid-new"), at("pid"));
+  EXPECT_EQ(process->wait(), 130) << process->output();
+  EXPECT_EQ(content(at("out/.troupe/make.jsonl")).find("\"outputs\":[\"o\"]") != std::string::npos,
+            fs::exists(at("out/make/o")))
+      << process->output();
+}
+
 TEST_P(records, of_a_pipeline_say_what_was_read) {
   std::ofstream{at("a.txt")} << "text";
   std::ofstream{at("job.yaml")} << "name: own\nstages:\n  make: {for-each: a.txt, run: [cp, '{input}', '{output}'], "
@@ -319,6 +336,10 @@ TEST_P(failed_commands, have_said_why_where_their_user_cannot_wait) {
   ASSERT_TRUE(testing::wait_until([&] { return process->output().find("failed after") != std::string::npos; }))
       << process->output();
   process->kill(SIGINT);
+  EXPECT_TRUE(testing::wait_until([&] {
+    return process->output().find("troupe: waits for what is ending; a second Ctrl-C ends it at once\n") !=
+           std::string::npos;
+  })) << process->output();
   std::ofstream{at("go")} << "";
   EXPECT_EQ(process->wait(), 130) << process->output();
   EXPECT_THAT(process->output(), AllOf(HasSubstr("interrupted\n"), HasSubstr("exit code 3 with input " + at("b.txt"))));
