@@ -1,5 +1,7 @@
+#include <array>
 #include <fstream>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -64,6 +66,31 @@ TEST_F(made_mark, counts_for_what_was_made_alone) {
   mark_made(file("b"), place(), "b");
   fs::last_write_time(out + "/b", fs::last_write_time(out + "/b") + std::chrono::hours{1});
   EXPECT_EQ(made_by(out, "b").by, maker::somebody_else) << "written anew, as long as before";
+}
+
+/// A file system keeps parts of seconds, of them some digits, or none.
+TEST_F(made_mark, does_not_count_for_what_was_written_at_once) {
+  const auto path = file("a");
+  const auto write_at = [&](std::int64_t seconds, long nanoseconds) {
+    const std::array<timespec, 2> times{timespec{seconds, nanoseconds}, timespec{seconds, nanoseconds}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
+  };
+  write_at(1'800'000'000, 123'456'789);
+  mark_made(path, place(), "a");
+  for (const long kept : {123'456'789, 123'456'700, 123'456'000, 0}) {
+    write_at(1'800'000'000, kept);
+    EXPECT_EQ(made_by(out, "a").by, maker::task) << kept;
+  }
+  for (const long other : {123'456'790, 123'456'788, 123'000'001}) {
+    write_at(1'800'000'000, other);
+    EXPECT_EQ(made_by(out, "a").by, maker::somebody_else) << other;
+  }
+  write_at(1'800'000'001, 123'456'789);
+  EXPECT_EQ(made_by(out, "a").by, maker::somebody_else);
+  write_at(1'800'000'002, 0);
+  EXPECT_EQ(made_by(out, "a").by, maker::task);
+  write_at(1'800'000'003, 0);
+  EXPECT_EQ(made_by(out, "a").by, maker::somebody_else);
 }
 
 TEST_F(made_mark, of_a_file_that_may_not_be_read_is_not_believed_in) {
