@@ -309,9 +309,10 @@ attempt_end stage(const command_task& task, const command_settings& settings, co
       if (why.code == ec::not_found)
         if (const auto other = file_left_in(directory, outputs); !other.empty())
           why.message += "; it has left '" + other + "'";
-      // The outputs of other hosts may have room.
+      // Other hosts may have room there, or a disk that can be written to.
       const bool is_for_all = !settings.hand_over || !may_differ_between_hosts(place.to);
-      const bool is_certain = why.code == ec::invalid_argument || (why.code == ec::overloaded && is_for_all);
+      const bool is_certain =
+          why.code == ec::invalid_argument || (is_for_all && (why.code == ec::overloaded || why.code == ec::refused));
       return is_certain ? failed_for_certain(why) : failed(why);
     }
     bytes = *staged;

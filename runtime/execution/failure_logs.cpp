@@ -192,9 +192,12 @@ std::string failure_logs::keep_report(const std::string& output_directory, job_i
           ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
       const int failed = file ? write_all(file.get(), text) : errno;
       kept = failed == 0;
+      if (file && !kept) ::unlink(path.c_str()); // a part of it would mislead
       return failed;
     });
     if (kept) return path;
+    ::rmdir(folder.c_str()); // where nothing else was kept
+    ::rmdir(logs.c_str());
   }
   return "";
 }

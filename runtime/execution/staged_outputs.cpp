@@ -26,6 +26,12 @@ bool is_directory(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/// That no other attempt would fare better there.
+bool is_refusal(int why) {
+  constexpr std::array lasting{EROFS, EACCES, EPERM, ENAMETOOLONG, ELOOP, EFBIG};
+  return std::find(lasting.begin(), lasting.end(), why) != lasting.end();
+}
+
 int make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno; }
 
 /// Moves one output. @param folder that is to have the folders of its name; "" for none. @returns 0 or errno
@@ -104,8 +110,8 @@ result<std::uint64_t> stage_outputs(const std::string& from, const staging_place
   const auto fault = [&](const std::string& what, int why) {
     if (!is_directory(place.root))
       return make_error(ec::cancelled, "its job is over: " + place.root + ", where its outputs would wait, is gone");
-    return make_error(is_full(why) ? ec::overloaded : ec::io,
-                      what + ": " + std::strerror(why) + (is_full(why) ? "; make room there" : ""));
+    const auto code = is_full(why) ? ec::overloaded : is_refusal(why) ? ec::refused : ec::io;
+    return make_error(code, what + ": " + std::strerror(why) + (is_full(why) ? "; make room there" : ""));
   };
   // Until it succeeds, or fails in a way that does not pass.
   const auto patiently = [&](const auto& step) {

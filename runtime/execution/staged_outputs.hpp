@@ -57,7 +57,8 @@ staging_place place_of(std::string_view session, stage_id stage, partition_index
 /// Moves `names` (see is_output_name) from the attempt's own directory to its place, all or none; copies where that is
 /// another file system. Never makes the root: where the root is gone, the job is over,
 /// which is error cancelled. Error not_found names an output that the command did not make; invalid_argument
-/// one that is no regular file, which will be none next time; overloaded: there is no room.
+/// one that is no regular file, which will be none next time; overloaded: there is no room; refused:
+/// it may not, as on a file system that takes nothing.
 /// @param again asked after a failure that may pass: waits, and says whether to try it once more. @returns their bytes
 result<std::uint64_t> stage_outputs(
     const std::string& from, const staging_place& place, const std::vector<std::string>& names,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +82,20 @@ TEST_F(failure_logs_test, say_why_for_the_whole_job) {
   EXPECT_EQ(logs({.age = duration::zero()}).keep_report(out, {6}, "why"), "");
   EXPECT_EQ(logs({.bytes = 2}).keep_report(out, {6}, "why"), "");
   EXPECT_FALSE(fs::exists(folder + "/s-6"));
+}
+
+TEST_F(failure_logs_test, leave_no_part_of_a_report_where_there_is_no_room) {
+  auto l = logs();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto kept = l.keep_report(out, {5}, "why it has failed");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(kept, "");
+  EXPECT_TRUE(fs::is_empty(fs::path{folder}.parent_path()));
 }
 
 TEST_F(failure_logs_test, are_whole_and_beside_the_outputs) {

@@ -125,6 +125,18 @@ TEST_F(staging, takes_outputs_out_of_folders_that_are_read_only) {
   EXPECT_EQ(content_of(place().path()), "gamma");
 }
 
+TEST_F(staging, says_what_no_other_attempt_would_change) {
+  fs::permissions(scratch.path(), static_cast<fs::perms>(0755));
+  fs::permissions(place().root, static_cast<fs::perms>(0555));
+  {
+    const as_anybody here;
+    const auto failed = stage_outputs(from, place(), {"a"});
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, ec::refused) << failed.error().message;
+  }
+  fs::permissions(place().root, static_cast<fs::perms>(0755));
+}
+
 TEST_F(staging, takes_nothing_from_behind_a_link) {
   fs::create_directory(scratch.file("data"));
   std::ofstream{scratch.file("data/c")} << "the user's";
